@@ -1,0 +1,47 @@
+"""Settings: ``quabla.config``.
+
+Example:
+    >>> import quabla as qb
+    >>> qb.config.cpu_engine
+    'auto'
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["Config", "config"]
+
+CPU_ENGINES: Final = ("auto", "numpy", "xla")
+
+
+class Config:
+    """Process-wide settings.
+
+    Attributes:
+        cpu_engine: which engine runs compiled programs on the CPU. ``"numpy"`` runs the plan, op by op;
+            ``"xla"`` compiles with XLA before the first call; ``"auto"`` (the default) answers with the
+            plan and moves to XLA once an estimate from op counts, bytes and calls says that compiling
+            pays. The choice never changes a result beyond rounding.
+    """
+
+    __slots__ = ("_cpu_engine",)
+
+    def __init__(self) -> None:
+        self._cpu_engine = "auto"
+
+    @property
+    def cpu_engine(self) -> str:
+        return self._cpu_engine
+
+    @cpu_engine.setter
+    def cpu_engine(self, value: str) -> None:
+        if value not in CPU_ENGINES:
+            raise ValueError(f"config.cpu_engine must be one of {', '.join(map(repr, CPU_ENGINES))}, got {value!r}")
+        self._cpu_engine = value
+
+    def __repr__(self) -> str:
+        return f"Config(cpu_engine={self._cpu_engine!r})"
+
+
+config: Final = Config()

@@ -1,0 +1,79 @@
+"""The three element types: float64 (the default), float32 and bool_."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["bool_", "dtype", "float32", "float64", "from_numpy"]
+
+
+class dtype:
+    """An element type of quabla arrays.
+
+    There are exactly three instances: ``quabla.float64``, ``quabla.float32`` and ``quabla.bool_``. They
+    are compared by identity and print as ``f64``, ``f32`` and ``bool``.
+
+    Attributes:
+        name: the NumPy name, ``"float64"``, ``"float32"`` or ``"bool"``.
+        numpy: the NumPy dtype of the storage.
+        mlir: the element type's name in MLIR, ``"f64"``, ``"f32"`` or ``"i1"``.
+        is_float: whether values can be differentiated.
+    """
+
+    __slots__ = ("_repr", "_short", "is_float", "mlir", "name", "numpy")
+
+    name: str
+    numpy: np.dtype[Any]
+    mlir: str
+    is_float: bool
+
+    def __init__(self) -> None:
+        raise TypeError("dtype cannot be instantiated; use quabla.float64, quabla.float32 or quabla.bool_")
+
+    def __repr__(self) -> str:
+        return self._repr
+
+    def __str__(self) -> str:
+        return self._short
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.name,)
+
+
+def _make(name: str, short: str, mlir: str, numpy: Any, public: str) -> dtype:
+    d = object.__new__(dtype)
+    d.name, d._short, d._repr, d.mlir = name, short, f"quabla.{public}", mlir
+    d.numpy = np.dtype(numpy)
+    d.is_float = d.numpy.kind == "f"
+    return d
+
+
+float64: Final = _make("float64", "f64", "f64", np.float64, "float64")
+float32: Final = _make("float32", "f32", "f32", np.float32, "float32")
+bool_: Final = _make("bool", "bool", "i1", np.bool_, "bool_")
+
+ALL: Final = (float64, float32, bool_)
+BY_MLIR: Final = {d.mlir: d for d in ALL}
+_BY_NUMPY: Final = {d.numpy: d for d in ALL}
+
+
+def _named(name: str) -> dtype:
+    return next(d for d in ALL if d.name == name)
+
+
+def from_numpy(numpy: np.dtype[Any]) -> dtype | None:
+    """The dtype stored as ``numpy``, or None where there is none."""
+    return _BY_NUMPY.get(numpy)
+
+
+def check(value: object, what: str = "dtype") -> dtype:
+    """``value`` if it is a dtype.
+
+    Raises:
+        TypeError: for anything else, such as a string or a NumPy dtype.
+    """
+    if isinstance(value, dtype):
+        return value
+    raise TypeError(f"{what} must be quabla.float64, quabla.float32 or quabla.bool_, got {value!r}")

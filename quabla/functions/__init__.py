@@ -1,0 +1,1 @@
+"""Composite functions: plain Python over ops."""

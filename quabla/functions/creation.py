@@ -1,0 +1,272 @@
+"""Making arrays: from numbers, lists and buffers, and by rule.
+
+The results are eager, also inside a trace, where they become constants when an op uses them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import dtypes, errors
+from quabla.dtypes import dtype
+from quabla.functions.shape import stack
+from quabla.ops import dispatch
+from quabla.ops.arguments import shape_tuple, static_int
+from quabla.ops.dispatch import Value
+from quabla.ops.shaping import broadcast_to
+from quabla.ops.types import Shape, TensorType, tensor_type
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+_F64: Final = np.dtype(np.float64)
+
+
+# ---- conversion ---------------------------------------------------------------------------------
+
+
+def to_storage(obj: Any) -> np.ndarray[Any, Any]:
+    """Anything array-like as a new float64, float32 or bool NumPy array in C order.
+
+    Numbers and NumPy integers become float64; a list of bools only becomes bool.
+
+    Raises:
+        TypeError: for what has no such form: text, None, complex numbers, float16, integers beyond 64 bits.
+        ValueError: for ragged lists.
+    """
+    if isinstance(obj, (str, bytes)) or obj is None:
+        raise TypeError(f"cannot make an array from {obj!r}{errors.at_user_line()}")
+    try:
+        found = np.asarray(obj)
+    except ValueError as e:
+        raise ValueError(f"cannot make an array from a ragged list: {e}{errors.at_user_line()}") from None
+    kind, size = found.dtype.kind, found.dtype.itemsize
+    if kind in "iu":
+        return found.astype(_F64, "C")
+    if kind == "b" or (kind == "f" and size in (4, 8)):
+        return np.array(found, found.dtype.newbyteorder("="), order="C", copy=True, subok=False)
+    what = f"elements of NumPy dtype {found.dtype}" if kind != "O" else f"{type(obj).__name__} with such elements"
+    raise TypeError(f"cannot make an array from {what}; arrays hold float64, float32 or bool{errors.at_user_line()}")
+
+
+def type_of(storage: np.ndarray[Any, Any]) -> TensorType:
+    """The tensor type of a float64, float32 or bool NumPy array."""
+    found = dtypes.from_numpy(storage.dtype)
+    if found is None:
+        raise TypeError(f"arrays hold float64, float32 or bool, got NumPy dtype {storage.dtype}")
+    return tensor_type(storage.shape, found)
+
+
+def _wrap(storage: np.ndarray[Any, Any], dtype: dtype | None = None) -> Value:
+    if dtype is not None and storage.dtype != dtype.numpy:
+        with np.errstate(all="ignore"):
+            storage = storage.astype(dtype.numpy)
+    return dispatch.hooks.eager.wrap(storage, type_of(storage))
+
+
+def checked_shape(name: str, shape: object) -> Shape:
+    extents = shape_tuple(name, shape)
+    if any(n < 0 for n in extents):
+        raise OverflowError(f"{name}: a shape has no negative extents, got {list(extents)}{errors.at_user_line()}")
+    return extents
+
+
+# ---- from values --------------------------------------------------------------------------------
+
+
+def asarray(obj: Any, dtype: dtype | None = None) -> Value:
+    """``obj`` as an array: the object itself where it is one already and has the dtype.
+
+    Args:
+        obj: an array, number, NumPy array, object with the buffer protocol or ``__array__``, or a nested list of
+            numbers and arrays; with traced ones among them the result is traced.
+        dtype: the element type; by default that of ``obj``, float64 for numbers and NumPy integers.
+
+    Raises:
+        TypeError: where ``obj`` is not array-like.
+        ValueError: for ragged lists.
+
+    Example:
+        >>> qb.asarray([[1, 2], [3, 4]]).shape
+        [2, 2]
+    """
+    if dtype is not None:
+        dtypes.check(dtype)
+    if dispatch.is_value(obj):
+        return obj if dtype is None else dispatch.cast(obj, dtype)
+    if isinstance(obj, (list, tuple)) and _holds_arrays(obj):
+        made = _stacked(obj)
+        return made if dtype is None else dispatch.cast(made, dtype)
+    view = getattr(obj, "to_tensor", None)
+    if view is not None:
+        return asarray(view(), dtype)
+    return _wrap(to_storage(obj), dtype)
+
+
+def _holds_arrays(items: Any) -> bool:
+    kinds = set(map(type, items))
+    if any(hasattr(kind, "traced") for kind in kinds):
+        return True
+    nested = list in kinds or tuple in kinds
+    return nested and any(_holds_arrays(x) for x in items if isinstance(x, (list, tuple)))
+
+
+def _stacked(items: Any) -> Value:
+    """A list with arrays among its elements, by the rules of promotion; traced if one of them is."""
+    rows = [asarray(x) if isinstance(x, (list, tuple)) else x for x in items]
+    values = [x if dispatch.is_number(x) else asarray(x) for x in rows]
+    if any(dispatch.is_number(x) or x.type.dtype.is_float for x in values):
+        values, _ = dispatch.promote("array", *values)
+    return stack(values)
+
+
+def array(obj: Any, dtype: dtype | None = None) -> Value:
+    """A new array with the values of ``obj``; takes what ``asarray`` takes.
+
+    Example:
+        >>> qb.array([1.0, 2.0])
+        Tensor([1., 2.], dtype=float64)
+    """
+    out = asarray(obj, dtype)
+    if out is obj and not out.traced:
+        return dispatch.hooks.eager.wrap(out.data, out.type)  # arrays never change, so the storage can be shared
+    return out
+
+
+# ---- filled -------------------------------------------------------------------------------------
+
+
+def zeros(shape: int | Sequence[int], dtype: dtype | None = None) -> Value:
+    """An array of zeros, float64 unless ``dtype`` says otherwise."""
+    return _filled("zeros", np.zeros, shape, dtype)
+
+
+def ones(shape: int | Sequence[int], dtype: dtype | None = None) -> Value:
+    """An array of ones, float64 unless ``dtype`` says otherwise."""
+    return _filled("ones", np.ones, shape, dtype)
+
+
+def _filled(name: str, make: Callable[..., Any], shape: object, dtype: dtype | None) -> Value:
+    if dtype is None:
+        dtype = dtypes.float64
+    dtypes.check(dtype)
+    extents = checked_shape(name, shape)
+    return dispatch.hooks.eager.wrap(make(extents, dtype.numpy), tensor_type(extents, dtype))
+
+
+def full(shape: int | Sequence[int], fill_value: Any, dtype: dtype | None = None) -> Value:
+    """An array filled with a number, or with an array broadcast to the shape.
+
+    Args:
+        shape: the extents.
+        fill_value: a number or an array; a traced one gives a traced result.
+        dtype: by default that of ``fill_value``.
+
+    Raises:
+        ValueError: where ``fill_value`` does not broadcast to ``shape``.
+    """
+    extents = checked_shape("full", shape)
+    value = asarray(fill_value, dtype)
+    if value.traced:
+        return broadcast_to(value, extents)
+    try:
+        storage = np.broadcast_to(value.data, extents)
+    except ValueError:
+        raise ValueError(
+            f"full: a value of shape {list(value.type.shape)} does not broadcast to {list(extents)}"
+            f"{errors.at_user_line()}"
+        ) from None
+    return _wrap(storage)
+
+
+def zeros_like(x: Any, dtype: dtype | None = None) -> Value:
+    """Zeros of the shape and dtype of ``x``; eager, also for traced ``x``."""
+    like = asarray(x).type
+    return zeros(like.shape, like.dtype if dtype is None else dtype)
+
+
+def ones_like(x: Any, dtype: dtype | None = None) -> Value:
+    """Ones of the shape and dtype of ``x``; eager, also for traced ``x``."""
+    like = asarray(x).type
+    return ones(like.shape, like.dtype if dtype is None else dtype)
+
+
+def full_like(x: Any, fill_value: Any, dtype: dtype | None = None) -> Value:
+    """An array of the shape and dtype of ``x`` filled with ``fill_value``; eager, also for traced ``x``."""
+    like = asarray(x).type
+    return full(like.shape, fill_value, like.dtype if dtype is None else dtype)
+
+
+# ---- by rule ------------------------------------------------------------------------------------
+
+
+def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: dtype | None = None) -> Value:
+    """The numbers ``start + i * step`` before ``stop``; from 0 where only one bound is given.
+
+    Raises:
+        ValueError: for a step of zero, or bounds that are not finite.
+
+    Example:
+        >>> qb.arange(3)
+        Tensor([0., 1., 2.], dtype=float64)
+    """
+    if stop is None:
+        start, stop = 0.0, start
+    first, last, by = (_number("arange", v) for v in (start, stop, step))
+    if by == 0:
+        raise ValueError(f"arange: step must not be zero{errors.at_user_line()}")
+    count = (last - first) / by
+    if not math.isfinite(count):
+        raise ValueError(f"arange: no finite range from {first} to {last} by {by}{errors.at_user_line()}")
+    return _by_rule(first + by * np.arange(max(0, math.ceil(count)), dtype=_F64), dtype)
+
+
+def linspace(start: float, stop: float, num: int, dtype: dtype | None = None) -> Value:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
+
+    Raises:
+        TypeError: where ``num`` is not an int.
+        ValueError: where ``num`` is negative.
+    """
+    first, last = _number("linspace", start), _number("linspace", stop)
+    count = static_int("linspace: num", num)
+    if count < 0:
+        raise ValueError(f"linspace: num must not be negative, got {count}{errors.at_user_line()}")
+    with np.errstate(all="ignore"):
+        return _by_rule(np.linspace(first, last, count), dtype)
+
+
+def eye(n: int, m: int | None = None, dtype: dtype | None = None) -> Value:
+    """The identity matrix, of shape ``[n, n]`` or, with ones on its main diagonal, ``[n, m]``."""
+    rows, columns = checked_shape("eye", (n, n if m is None else m))
+    return _by_rule(np.eye(rows, columns), dtype)
+
+
+def _by_rule(storage: np.ndarray[Any, Any], dtype: dtype | None) -> Value:
+    return _wrap(storage, None if dtype is None else dtypes.check(dtype))
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, str):
+        raise TypeError(f"{name}: needs numbers, got {value!r}{errors.at_user_line()}")
+    try:
+        return float(value)
+    except TypeError as e:
+        if isinstance(e, errors.TracerError):
+            raise
+        raise TypeError(f"{name}: needs numbers, got {value!r}{errors.at_user_line()}") from None

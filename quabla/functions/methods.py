@@ -1,0 +1,271 @@
+"""Operators and methods, in one place for eager and traced values.
+
+A method that takes what its module function takes is that function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from quabla import errors
+from quabla.dtypes import dtype
+from quabla.functions import math, statistics
+from quabla.ops import casting, elementwise, indexing, linalg, reductions, shaping, transcendental
+from quabla.ops.dispatch import Value
+from quabla.ops.types import TensorType
+
+__all__ = ["NUMPY_OPERATORS", "Methods"]
+
+
+def _matrix_product(x1: Any, x2: Any) -> Value:
+    for x in (x1, x2):
+        if len(x.shape) < 2:
+            raise ValueError(
+                f"@ needs matrices, got an array of shape {list(x.shape)}; quabla.matmul and quabla.dot take vectors"
+                f"{errors.at_user_line()}"
+            )
+    return linalg.matmul(x1, x2)
+
+
+def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+    def operator(self: Any, other: Any) -> Value:
+        if isinstance(other, _OPERANDS):
+            return function(self, other)
+        return NotImplemented
+
+    return operator
+
+
+def _reflected(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+    def operator(self: Any, other: Any) -> Value:
+        if isinstance(other, _OPERANDS):
+            return function(other, self)
+        return NotImplemented
+
+    return operator
+
+
+def _array_operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+    """An operator whose other operand must be an array too."""
+
+    def operator(self: Any, other: Any) -> Value:
+        if isinstance(other, _ARRAYS):
+            return function(self, other)
+        return NotImplemented
+
+    return operator
+
+
+class Methods:
+    """What eager and traced values have in common.
+
+    ``==`` and ``!=`` compare identity, so values can be keys; ``equal`` and ``not_equal`` compare elements.
+    """
+
+    __slots__ = ()
+
+    type: TensorType
+
+    # ---- type -----------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> list[int]:
+        """The extents."""
+        return list(self.type.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.type.size
+
+    @property
+    def dtype(self) -> dtype:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def T(self) -> Value:
+        """The array with its axes reversed."""
+        return shaping.transpose(self)
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError(f"an array of rank 0 has no length and no rows{errors.at_user_line()}")
+        return self.type.shape[0]
+
+    # ---- identity -------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+    __contains__: ClassVar[None] = None  # would compare rows by identity
+
+    # ---- operators ------------------------------------------------------------------------------
+
+    __add__ = _operator(elementwise.add)
+    __radd__ = _reflected(elementwise.add)
+    __sub__ = _operator(elementwise.sub)
+    __rsub__ = _reflected(elementwise.sub)
+    __mul__ = _operator(elementwise.mul)
+    __rmul__ = _reflected(elementwise.mul)
+    __truediv__ = _operator(elementwise.div)
+    __rtruediv__ = _reflected(elementwise.div)
+    __pow__ = _operator(elementwise.power)
+    __rpow__ = _reflected(elementwise.power)
+    __floordiv__ = _operator(math.floor_divide)
+    __rfloordiv__ = _reflected(math.floor_divide)
+    __mod__ = _operator(math.mod)
+    __rmod__ = _reflected(math.mod)
+    __matmul__ = _array_operator(_matrix_product)
+    __neg__ = elementwise.neg
+    __abs__ = elementwise.abs
+
+    def __pos__(self) -> Value:
+        return self
+
+    __lt__ = _operator(math.less)
+    __le__ = _operator(math.less_equal)
+    __gt__ = _operator(math.greater)
+    __ge__ = _operator(math.greater_equal)
+
+    __and__ = _array_operator(math.logical_and)
+    __or__ = _array_operator(math.logical_or)
+    __invert__ = math.logical_not
+
+    __getitem__ = indexing.getitem
+
+    def __iter__(self) -> Iterator[Value]:
+        return (self[i] for i in range(len(self)))
+
+    # ---- elementwise ----------------------------------------------------------------------------
+
+    sin = transcendental.sin
+    cos = transcendental.cos
+    tan = transcendental.tan
+    arcsin = transcendental.arcsin
+    arccos = transcendental.arccos
+    arctan = transcendental.arctan
+    sinh = transcendental.sinh
+    cosh = transcendental.cosh
+    tanh = transcendental.tanh
+    arcsinh = transcendental.arcsinh
+    arccosh = transcendental.arccosh
+    arctanh = transcendental.arctanh
+    exp = transcendental.exp
+    expm1 = transcendental.expm1
+    log = transcendental.log
+    log1p = transcendental.log1p
+    log2 = transcendental.log2
+    log10 = transcendental.log10
+    sqrt = elementwise.sqrt
+    cbrt = elementwise.cbrt
+    erf = transcendental.erf
+    erfc = transcendental.erfc
+    sigmoid = transcendental.sigmoid
+    softplus = transcendental.softplus
+    abs = elementwise.abs
+    floor = elementwise.floor
+    ceil = elementwise.ceil
+    round = elementwise.round
+    powi = elementwise.powi
+    relu = math.relu
+    isnan = math.isnan
+    isfinite = math.isfinite
+    stop_gradient = casting.stop_gradient
+    astype = casting.astype
+
+    add = elementwise.add
+    sub = elementwise.sub
+    mul = elementwise.mul
+    div = elementwise.div
+    maximum = elementwise.maximum
+    minimum = elementwise.minimum
+    atan2 = elementwise.atan2
+    fmod = elementwise.fmod
+    gt = elementwise.gt
+    equal = math.equal
+    not_equal = math.not_equal
+    greater = math.greater
+    greater_equal = math.greater_equal
+    less = math.less
+    less_equal = math.less_equal
+    logical_and = math.logical_and
+    logical_or = math.logical_or
+    logical_not = math.logical_not
+    where_select = elementwise.where
+
+    # ---- reductions -----------------------------------------------------------------------------
+
+    sum = reductions.sum
+    mean = reductions.mean
+    max = reductions.max
+    min = reductions.min
+    cumsum = reductions.cumsum
+    prod = statistics.prod
+    any = statistics.any
+    all = statistics.all
+    norm = statistics.norm
+
+    # ---- shape and elements ---------------------------------------------------------------------
+
+    def reshape(self, *shape: Any) -> Value:
+        """The array under another shape, given as ints or as one sequence; one extent may be -1.
+
+        Raises:
+            ValueError: where the number of elements differs.
+        """
+        return shaping.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    transpose = shaping.transpose
+    broadcast_to = shaping.broadcast_to
+    slice = indexing.slice_
+    gather = indexing.gather
+    scatter_add = indexing.scatter_add
+    tril = shaping.tril
+    triu = shaping.triu
+
+    # ---- linear algebra -------------------------------------------------------------------------
+
+    def matmul(self, rhs: Any) -> Value:
+        """The product of two matrices, or of stacks of them.
+
+        Raises:
+            ValueError: for vectors, and where shapes or dtypes do not fit.
+        """
+        return _matrix_product(self, rhs)
+
+
+_ARRAYS: Final = (Methods, np.ndarray)
+_OPERANDS: Final = (Methods, int, float, np.ndarray, np.generic)
+
+#: What NumPy's operators mean where an operand is traced.
+NUMPY_OPERATORS: Final[dict[Any, Callable[..., Value]]] = {
+    np.add: elementwise.add,
+    np.subtract: elementwise.sub,
+    np.multiply: elementwise.mul,
+    np.true_divide: elementwise.div,
+    np.power: elementwise.power,
+    np.floor_divide: math.floor_divide,
+    np.remainder: math.mod,
+    np.matmul: _matrix_product,
+    np.less: math.less,
+    np.less_equal: math.less_equal,
+    np.greater: math.greater,
+    np.greater_equal: math.greater_equal,
+    np.equal: math.equal,
+    np.not_equal: math.not_equal,
+    np.bitwise_and: math.logical_and,
+    np.bitwise_or: math.logical_or,
+}

@@ -1,0 +1,335 @@
+"""Reductions composed of ops: products, norms, variances, and the softmax family.
+
+Large and small magnitudes are scaled away by a factor that derivatives see as a constant: the results do not depend
+on it, so the derivatives of the scaled formulas are exact at every order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from quabla import errors
+from quabla.ops.arguments import axis_set
+from quabla.ops.casting import STOP_GRADIENT
+from quabla.ops.dispatch import Value, apply, as_value, float_operand, full, scalar
+from quabla.ops.elementwise import ABS, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, SQRT, SUB, WHERE
+from quabla.ops.indexing import SLICE
+from quabla.ops.reductions import MAX, MEAN, MIN, SUM, count, kept
+from quabla.ops.registry import Op
+from quabla.ops.shaping import RESHAPE
+from quabla.ops.transcendental import EXP, LOG
+from quabla.ops.types import Shape
+
+__all__ = ["all", "any", "log_softmax", "logsumexp", "norm", "prod", "softmax", "std", "var"]
+
+Axes = tuple[int, ...]
+
+
+def _keeping(op: Op, x: Value, axes: Axes) -> Value:
+    """A reduction that keeps the reduced axes with extent 1."""
+    return apply(RESHAPE, (apply(op, (x,), (axes,)),), (kept(x.type.shape, axes),))
+
+
+def _result(r: Value, of: Value, shape: Shape) -> Value:
+    """``r`` with its final shape, weak where the operand is."""
+    r = apply(RESHAPE, (r,), (shape,)) if r.type.shape != shape else r
+    if of.weak:
+        r.weak = True
+    return r
+
+
+def _reduced_shape(shape: Shape, axes: Axes, keepdims: bool) -> Shape:
+    return kept(shape, axes) if keepdims else tuple([n for i, n in enumerate(shape) if i not in axes])
+
+
+# ---- logic --------------------------------------------------------------------------------------
+
+
+def _over_bools(name: str, op: Op, x: object, axis: object, keepdims: bool, of_none: bool) -> Value:
+    v = as_value(x)
+    if v.type.dtype.is_float:
+        raise ValueError(f"{name}: needs a bool array, got {v.type}; compare it with 0 first{errors.at_user_line()}")
+    axes = axis_set(name, axis, v.type.ndim)
+    shape = _reduced_shape(v.type.shape, axes, keepdims)
+    if not count(v.type.shape, axes):
+        return full(v.type.with_shape(shape), of_none)
+    return _result(apply(op, (v,), (axes,)), v, shape)
+
+
+def any(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """Whether an element is true along axes; False for no elements.
+
+    Args:
+        x: array-like of bools.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for float arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.any(qb.array([[True, False], [False, False]]), axis=1).tolist()
+        [True, False]
+    """
+    return _over_bools("any", MAX, x, axis, keepdims, False)
+
+
+def all(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """Whether every element is true along axes; True for no elements.
+
+    Args:
+        x: array-like of bools.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for float arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.all(qb.array([[True, True], [True, False]]), axis=1).tolist()
+        [True, False]
+    """
+    return _over_bools("all", MIN, x, axis, keepdims, True)
+
+
+# ---- products -----------------------------------------------------------------------------------
+
+
+def prod(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """The product over axes; 1 for no elements. Its derivatives are exact where elements are 0.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.grad(qb.prod)(qb.array([0.0, 2.0, 3.0])).tolist()
+        [6.0, 0.0, 0.0]
+    """
+    v = float_operand("prod", x)
+    axes = axis_set("prod", axis, v.type.ndim)
+    shape = _reduced_shape(v.type.shape, axes, keepdims)
+    if not count(v.type.shape, axes):
+        return full(v.type.with_shape(shape), 1.0)
+    r = v
+    if len(axes) == v.type.ndim > 1:
+        r, axes = apply(RESHAPE, (v,), ((v.type.size,),)), (0,)
+    for a in axes:
+        r = _product_along(r, a)
+    return _result(r, v, shape)
+
+
+def _product_along(x: Value, axis: int) -> Value:
+    """The product along an axis, which keeps extent 1: halves are multiplied until one element is left.
+
+    Nothing is divided, so the product rule holds at zeros, and log2 of the extent is the number of steps.
+    """
+    left_over = None
+    n = x.type.shape[axis]
+    while n > 1:
+        half = n // 2
+        if n % 2:
+            last = apply(SLICE, (x,), (axis, n - 1, 1, 1))
+            left_over = last if left_over is None else apply(MUL, (left_over, last))
+        x = apply(MUL, (apply(SLICE, (x,), (axis, 0, half, 1)), apply(SLICE, (x,), (axis, half, half, 1))))
+        n = half
+    return x if left_over is None else apply(MUL, (x, left_over))
+
+
+# ---- norms and variances ------------------------------------------------------------------------
+
+
+def norm(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """The Euclidean norm over axes, without overflow or underflow; its derivatives at the origin are 0.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.norm(qb.array([3e200, 4e200])).item()
+        5e+200
+    """
+    v = float_operand("norm", x)
+    axes = axis_set("norm", axis, v.type.ndim)
+    return _result(_norm(v, axes), v, _reduced_shape(v.type.shape, axes, keepdims))
+
+
+def _norm(x: Value, axes: Axes) -> Value:
+    """The norm; the reduced axes keep extent 1."""
+    if not axes:
+        return apply(ABS, (x,))
+    if not count(x.type.shape, axes):
+        return _keeping(SUM, x, axes)
+    dtype = x.type.dtype
+    largest = _keeping(MAX, apply(ABS, (apply(STOP_GRADIENT, (x,)),)), axes)
+    # The scale and its reciprocal, a factor of the derivatives, must be normal numbers; near the limits of the dtype
+    # the scaled elements need not be close to 1.
+    limit = 2.0 ** (int(np.finfo(dtype.numpy).maxexp) - 3)
+    scale = apply(MAXIMUM, (apply(MINIMUM, (largest, scalar(limit, dtype))), scalar(1 / limit, dtype)))
+    scaled = apply(DIV, (x, scale))
+    return apply(MUL, (apply(SQRT, (_keeping(SUM, apply(MUL, (scaled, scaled)), axes),)), scale))
+
+
+def _centred(x: Value, axes: Axes) -> Value:
+    return apply(SUB, (x, _keeping(MEAN, x, axes)))
+
+
+def _degrees_of_freedom(name: str, x: Value, axes: Axes, ddof: Any) -> float:
+    if not isinstance(ddof, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name}: ddof must be a number, got {ddof!r}{errors.at_user_line()}")
+    return max(float(count(x.type.shape, axes) - ddof), 0.0)
+
+
+def var(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+    """The variance over axes: the mean squared distance from the mean, which is computed first.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+        ddof: the sum of squares is divided by the number of elements less ``ddof``; where that leaves nothing,
+            the result is infinite or NaN.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.var(qb.array([1.0, 2.0, 3.0]), ddof=1).item()
+        1.0
+    """
+    v = float_operand("var", x)
+    axes = axis_set("var", axis, v.type.ndim)
+    n = _degrees_of_freedom("var", v, axes, ddof)
+    d = _centred(v, axes)
+    total = apply(SUM, (apply(MUL, (d, d)),), (axes,))
+    r = apply(DIV, (total, scalar(n, v.type.dtype)))
+    return _result(r, v, _reduced_shape(v.type.shape, axes, keepdims))
+
+
+def std(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+    """The standard deviation over axes, without overflow of the squares; its derivatives where it is 0 are 0.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+        ddof: the sum of squares is divided by the number of elements less ``ddof``; where that leaves nothing,
+            the result is infinite or NaN.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.std(qb.array([1.0, 3.0])).item()
+        1.0
+    """
+    v = float_operand("std", x)
+    axes = axis_set("std", axis, v.type.ndim)
+    n = _degrees_of_freedom("std", v, axes, ddof)
+    r = apply(DIV, (_norm(_centred(v, axes), axes), scalar(math.sqrt(n), v.type.dtype)))
+    return _result(r, v, _reduced_shape(v.type.shape, axes, keepdims))
+
+
+# ---- the softmax family -------------------------------------------------------------------------
+
+
+def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """``log(sum(exp(x)))`` over axes, without overflow.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Returns:
+        The logarithm; -inf of no elements and where all of them are -inf, with derivatives 0.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.logsumexp(qb.array([1000.0, 1000.0])).item()
+        1000.6931471805599
+    """
+    v = float_operand("logsumexp", x)
+    axes = axis_set("logsumexp", axis, v.type.ndim)
+    shape = _reduced_shape(v.type.shape, axes, keepdims)
+    if not count(v.type.shape, axes):
+        return full(v.type.with_shape(shape), -math.inf)
+    dtype = v.type.dtype
+    largest = _keeping(MAX, apply(STOP_GRADIENT, (v,)), axes)
+    limit = float(np.finfo(dtype.numpy).max)
+    finite = apply(MAXIMUM, (apply(MINIMUM, (largest, scalar(limit, dtype))), scalar(-limit, dtype)))
+    total = _keeping(SUM, apply(EXP, (apply(SUB, (v, finite)),)), axes)
+    # The largest element adds 1, so a total below that means that all are -inf: there the logarithm has no derivative.
+    one = scalar(1.0, dtype)
+    safe = apply(WHERE, (apply(COMPARE, (total, scalar(0.5, dtype)), ("less",)), one, total))
+    return _result(apply(LOG, (safe,)) + largest, v, shape)
+
+
+def _shifted(name: str, x: object, axis: object) -> tuple[Value, Value, Axes]:
+    """The operand, the operand less its largest element, and the axes."""
+    v = float_operand(name, x)
+    axes = axis_set(name, axis, v.type.ndim)
+    if not v.type.size:
+        return v, v, axes
+    return v, apply(SUB, (v, _keeping(MAX, apply(STOP_GRADIENT, (v,)), axes))), axes
+
+
+def softmax(x: object, axis: object = -1) -> Value:
+    """``exp(x) / sum(exp(x))`` along axes, without overflow.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.softmax(qb.array([1000.0, 1000.0])).tolist()
+        [0.5, 0.5]
+    """
+    v, shifted, axes = _shifted("softmax", x, axis)
+    e = apply(EXP, (shifted,))
+    return _result(apply(DIV, (e, _keeping(SUM, e, axes))), v, v.type.shape)
+
+
+def log_softmax(x: object, axis: object = -1) -> Value:
+    """The logarithm of ``softmax``, accurate where that is close to 0.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.log_softmax(qb.array([1000.0, 0.0])).tolist()
+        [0.0, -1000.0]
+    """
+    v, shifted, axes = _shifted("log_softmax", x, axis)
+    total = _keeping(SUM, apply(EXP, (shifted,)), axes)
+    return _result(apply(SUB, (shifted, apply(LOG, (total,)))), v, v.type.shape)

@@ -1,0 +1,266 @@
+"""``jit``: a function traced once per signature and compiled for a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from quabla import errors
+from quabla.array import Tensor
+from quabla.devices import parse, require
+from quabla.ops import dispatch
+from quabla.tracing.cache import SignatureCache
+from quabla.tracing.trace import Arguments, Traced, trace
+from quabla.transforms.staging import StagedProgram, check_callable, describe_key, function_name
+
+__all__ = ["Call", "Jit", "jit"]
+
+
+class Call:
+    """One call of a jitted function, taken apart into traced and static arguments.
+
+    Attributes:
+        args: the traced arguments, flattened; keyword ones last, by name.
+        static: static values by position or name.
+        key: everything that a trace depends on.
+    """
+
+    __slots__ = ("_count", "_dynamic", "_keywords", "args", "key", "static")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], static: set[int], static_names: set[str]) -> None:
+        self._count = len(args)
+        self._dynamic = [i for i in range(len(args)) if i not in static]
+        self._keywords = sorted(k for k in kwargs if k not in static_names)
+        self.args = Arguments([*(args[i] for i in self._dynamic), *(kwargs[k] for k in self._keywords)])
+        self.static: dict[int | str, Any] = {i: args[i] for i in sorted(static) if i < len(args)}
+        self.static |= {k: kwargs[k] for k in sorted(kwargs) if k in static_names}
+        key = self.args.key()
+        if self.static or self._keywords:
+            given = tuple([(k, *static_key(k, v)) for k, v in self.static.items()])
+            key = (*key, ("static", tuple(self._dynamic), tuple(self._keywords), given))
+        self.key = key
+
+    def run(self, fun: Callable[..., Any], built: list[Any]) -> Any:
+        """``fun`` at rebuilt traced arguments and the static ones."""
+        values = dict(zip(self._dynamic, built, strict=False)) | self.static
+        keywords = dict(zip(self._keywords, built[len(self._dynamic) :], strict=True))
+        keywords |= {k: v for k, v in self.static.items() if isinstance(k, str)}
+        return fun(*[values[i] for i in range(self._count)], **keywords)
+
+    def labels(self) -> list[int | str]:
+        """The position or keyword of each traced argument."""
+        return [*self._dynamic, *self._keywords]
+
+
+def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
+    """A static value as part of a key.
+
+    Raises:
+        TypeError: where it is not hashable.
+    """
+    try:
+        hash(value)
+    except TypeError:
+        which = f"argument {name}" if isinstance(name, int) else name
+        raise TypeError(f"jit: the static {which} must be hashable, got {value!r} of type {type(value).__name__}") from None
+    return type(value), float.hex(value) if isinstance(value, float) else value
+
+
+class Jit:
+    """What ``jit`` returns: calls its function through compiled programs, one for each signature."""
+
+    __slots__ = ("__weakref__", "_cache", "_fun", "_static", "_static_names", "device", "precision")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        device: str | None,
+        static_argnums: int | Sequence[int],
+        max_traces: int,
+        static_argnames: str | Sequence[str],
+        precision: str | None,
+    ) -> None:
+        check_callable(fun, "jit")
+        target, _ = parse(device)
+        if precision not in (None, "float64"):
+            raise ValueError(f"jit: precision must be None or 'float64', got {precision!r}")
+        if target == "mlx" and precision == "float64":
+            raise errors.UnsupportedOperationError("jit: mlx has no float64 arithmetic", op="float64", device="mlx")
+        require(target)
+        if isinstance(max_traces, bool) or not isinstance(max_traces, int):
+            raise TypeError(f"jit: max_traces must be an int, got {max_traces!r}")
+        if max_traces < 1:
+            raise ValueError(f"jit: max_traces must be at least 1, got {max_traces}")
+        self._fun = fun
+        self.device = device
+        self.precision = precision
+        self._static, self._static_names = _static_arguments(fun, static_argnums, static_argnames)
+        self._cache = SignatureCache(repr(self), max_traces, _describe)
+
+    def __repr__(self) -> str:
+        return f"jit({function_name(self._fun)})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if dispatch.emitters.graphs:
+            return self._fun(*args, **kwargs)
+        if not kwargs and not self._static:
+            key: list[Any] = [(None,) * len(args)]
+            for a in args:
+                if a.__class__ is not Tensor or a.weak:
+                    break
+                key.append(a.type)
+            else:
+                program = self._cache.get(tuple(key))
+                if program is not None:
+                    return program([a.data for a in args])
+        call = self.take_apart(args, kwargs)
+        program = self._cache.get(call.key)
+        if program is None:
+            program = self._cache.add(call.key, lambda: StagedProgram(self.trace(call)))
+        return program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
+
+    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The traced and the static arguments of a call.
+
+        Raises:
+            ValueError: a static position that the call does not have.
+            TypeError: a static value that is not hashable, or an argument that is not an array or pytree of arrays.
+        """
+        static = set()
+        for i in self._static:
+            k = i + len(args) if i < 0 else i
+            if not 0 <= k < len(args) and not self._static_names.intersection(kwargs):
+                raise ValueError(f"{self!r}: static_argnums {i} is out of range for {len(args)} positional arguments")
+            static.add(k)
+        return Call(args, kwargs, static, self._static_names)
+
+    def trace(self, call: Call) -> Traced:
+        """Trace the function for one call."""
+        return trace(self._fun, call.args, lambda built: call.run(self._fun, built))
+
+    def describe(self, key: tuple[Any, ...]) -> str:
+        """A signature as text."""
+        return _describe(key)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Trace without running.
+
+        Args:
+            args: arrays, or ``ShapeDtype`` placeholders anywhere in the pytrees.
+            kwargs: the same by keyword.
+
+        Returns:
+            A ``Lowered`` with ``as_text()``, ``program`` and ``compile()``.
+
+        Raises:
+            TypeError: for arguments that are not arrays, placeholders, numbers or pytrees of them.
+        """
+        from quabla.aot import Lowered
+
+        call = self.take_apart(args, kwargs)
+        with_names = self.trace(call)
+        with_names.graph.names[: len(list(call.args.types()))] = input_names(self._fun, call)
+        return Lowered(self, call, with_names)
+
+
+def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str]]:
+    """Static positions and names; each implies the other where the function's signature is known."""
+    positions = (nums,) if isinstance(nums, int) else tuple(nums)
+    given = (names,) if isinstance(names, str) else tuple(names)
+    if any(isinstance(i, bool) or not isinstance(i, int) for i in positions):
+        raise TypeError(f"jit: static_argnums must be ints, got {nums!r}")
+    if not positions and not given:
+        return (), set()
+    parameters = _parameters(fun)
+    if parameters is None:
+        return positions, set(given)
+    by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_any = any(p.kind == p.VAR_KEYWORD for p in parameters)
+    for n in given:
+        if not takes_any and n not in [p.name for p in parameters]:
+            raise ValueError(f"jit: static_argnames has {n!r}, which {function_name(fun)} does not take")
+    implied = {by_name[i] for i in positions if -len(by_name) <= i < len(by_name)}
+    also = [by_name.index(n) for n in given if n in by_name]
+    return tuple(dict.fromkeys((*positions, *also))), implied | set(given)
+
+
+def _parameters(fun: Callable[..., Any]) -> list[Any] | None:
+    import inspect
+
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def input_names(fun: Callable[..., Any], call: Call) -> list[str]:
+    """The inputs' names: the parameter's name and the path inside its pytree, such as ``params/w``."""
+    from quabla import tree
+
+    parameters = _parameters(fun) or []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
+    names = []
+    for label, span, i in zip(call.labels(), call.args.spans, range(len(call.args.spans)), strict=True):
+        if isinstance(label, str):
+            root = label
+        elif label < len(positional):
+            root = positional[label]
+        else:
+            root = f"{rest}/{label - len(positional)}"
+        leaves = [call.args.leaves[k] for k in span]
+        skeleton = call.args.rebuild_one(i, [0.0] * len(leaves))
+        for (path, _), leaf in zip(tree.flatten_with_path(skeleton)[0], leaves, strict=True):
+            if not isinstance(leaf, (int, float)):
+                names.append("/".join([root, *map(str, path)]))
+    return names
+
+
+def _describe(key: tuple[Any, ...]) -> str:
+    """A signature as text."""
+    static = ""
+    if isinstance(key[-1], tuple) and key[-1][:1] == ("static",):
+        values = ", ".join(f"{k}={v!r}" for k, _, v in key[-1][3])
+        static = f" with {values}" if values else ""
+        key = key[:-1]
+    return describe_key(key) + static
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    device: str | None = None,
+    static_argnums: int | Sequence[int] = (),
+    max_traces: int = 8,
+    static_argnames: str | Sequence[str] = (),
+    precision: str | None = None,
+) -> Any:
+    """Compile a function: it is traced once for each signature and then runs as one program.
+
+    Args:
+        fun: a function of arrays, Python numbers and pytrees. Without it ``jit`` is a decorator.
+        device: ``None`` or ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mlx"``.
+        static_argnums: positions of arguments that are values of the trace, not inputs; they must be hashable.
+        max_traces: how many signatures are kept; the least recently used makes room, with a ``RetraceWarning``.
+        static_argnames: names of static arguments; a position implies its name and the other way round.
+        precision: ``"float64"`` runs float64 programs natively on CUDA; it changes nothing on the CPU.
+
+    Returns:
+        The compiled function, with ``lower`` for ahead-of-time lowering. Arrays become inputs; Python numbers are
+        part of the signature and stay weak constants. What the function returns that is not a traced array is
+        passed through.
+
+    Raises:
+        TypeError: ``fun`` that cannot be called, or static values that are not hashable.
+        ValueError: a device that is not spelled like one, ``max_traces`` below 1, unknown ``static_argnames``.
+        UnsupportedOperationError: a target that this build does not contain.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.jit(lambda x: qb.sum(x * x))(qb.array([1.0, 2.0]))
+        Tensor(5., dtype=float64)
+    """
+    if fun is None:
+        return lambda f: Jit(f, device, static_argnums, max_traces, static_argnames, precision)
+    return Jit(fun, device, static_argnums, max_traces, static_argnames, precision)
+
+

@@ -1,0 +1,413 @@
+"""What a record's StableHLO rule writes with: ops, constants, and the few shapes of op that many rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import dtypes
+from quabla.lowering.exact_f32 import VALUE, rounds_more_than_once
+from quabla.mlir import context, ir, mlir_type, stablehlo, unknown
+from quabla.ops.types import Const, Shape, TensorType, splat_const, tensor_type
+
+__all__ = ["Builder"]
+
+Value = Any  # an MLIR value
+
+_CACHED: Final = 4096
+#: The symbol of a function until it is known whether it will stay.
+_TRIAL: Final = "qb.trial"
+
+_create: Final = ir.Operation.create
+_attributes: Final[dict[Any, Any]] = {}
+_dense: Final[dict[Const, Any]] = {}
+_grouped: Final[dict[Any, bool]] = {}
+
+
+def attribute(key: str, value: Any) -> Any:
+    """The MLIR attribute of a Python value, as an attribute called ``key``.
+
+    An int is an i64, a tuple of ints ``array<i64>``, a tuple of bools ``array<i1>``, a tuple of tuples a dense
+    tensor of i64, a str a string (or the comparison direction that it names); MLIR attributes pass through.
+    """
+    kind: Any = value.__class__
+    if kind is tuple and value:
+        kind = (tuple, value[0].__class__)  # (1, 0) and (True, False) are equal
+    cached = (key == "comparison_direction", kind, value)
+    found = _attributes.get(cached)
+    if found is None:
+        if len(_attributes) > _CACHED:
+            _attributes.clear()
+        found = _attributes[cached] = _make_attribute(key, value)
+    return found
+
+
+def _make_attribute(key: str, value: Any) -> Any:
+    c = context()
+    if isinstance(value, ir.Attribute):
+        return value
+    if isinstance(value, str):
+        if key == "comparison_direction":
+            return stablehlo.ComparisonDirectionAttr.get(value, c)
+        return ir.StringAttr.get(value, c)
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value, c)
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, c), value)
+    if isinstance(value, float):
+        return ir.FloatAttr.get(ir.F64Type.get(c), value, unknown())
+    if value and isinstance(value[0], bool):
+        return ir.DenseBoolArrayAttr.get(list(value), c)
+    if value and isinstance(value[0], tuple):
+        return ir.DenseElementsAttr.get(np.array(value, np.int64), context=c)
+    return ir.DenseI64ArrayAttr.get(list(value), c)
+
+
+def dense(const: Const) -> Any:
+    """The elements attribute of a constant."""
+    found = _dense.get(const)
+    if found is None:
+        if len(_dense) > _CACHED:
+            _dense.clear()
+        t = mlir_type(const.type)
+        if const.splat is None:
+            found = ir.DenseElementsAttr.get(const.array, type=t, context=context())
+        elif const.type.dtype is dtypes.bool_:
+            found = ir.DenseElementsAttr.get_splat(t, ir.BoolAttr.get(bool(const.splat), context()))
+        else:
+            found = ir.DenseElementsAttr.get_splat(t, ir.FloatAttr.get(t.element_type, const.splat, unknown()))
+        _dense[const] = found
+    return found
+
+
+class Builder:
+    """Writes StableHLO into a module. Types are the program's own; values are MLIR values.
+
+    Rules that need several rounding ops for one float32 op become a composite, so that a later widening to float64
+    rounds once for the whole op. That happens here, without the rule knowing.
+
+    Attributes:
+        module: the module that functions go to.
+        ip: where the next op goes.
+        loc: the location of the next op.
+        node: the node that is being lowered.
+    """
+
+    __slots__ = ("_constants", "_functions", "_symbols", "ip", "loc", "module", "node")
+
+    def __init__(self, module: Any) -> None:
+        self.module: Final = module
+        self.ip: Any = None
+        self.loc: Any = unknown()
+        self.node: Any = None
+        self._constants: dict[Any, Value] = {}
+        self._functions: Final[dict[Any, str]] = {}
+        self._symbols: Final = {_symbol(op) for op in module.body.operations}
+
+    # ---- ops and constants ------------------------------------------------------------------------
+
+    def op(self, name: str, type: Any, values: Sequence[Value], /, **attributes: Any) -> Value:
+        """The result of one op; see ``attribute`` for how attributes are given."""
+        if attributes:
+            attributes = {k: attribute(k, v) for k, v in attributes.items()}
+        t = mlir_type(type) if type.__class__ is TensorType else type
+        return _create(name, [t], values, attributes=attributes, loc=self.loc, ip=self.ip).result
+
+    def constant(self, const: Const) -> Value:
+        """A constant."""
+        v = self._constants.get(const)
+        if v is None:
+            v = self._constants[const] = self.op("stablehlo.constant", const.type, [], value=dense(const))
+        return v
+
+    def full(self, type: TensorType, number: float | bool) -> Value:
+        """A constant of ``type`` whose elements are all ``number``, rounded once."""
+        const = splat_const(type, number)
+        if type.dtype is not dtypes.float32 or const.splat == number or number != number:
+            return self.constant(const)
+        key = (type, number)
+        v = self._constants.get(key)
+        if v is None:
+            meant = {"value": dense(const), VALUE: float(number)}
+            v = self._constants[key] = self.op("stablehlo.constant", type, [], **meant)
+        return v
+
+    def integers(self, array: Any) -> Value:
+        """A constant of 64-bit integers, such as the indices of a gather."""
+        elements = ir.DenseElementsAttr.get(np.ascontiguousarray(array, np.int64), context=context())
+        return self.op("stablehlo.constant", elements.type, [], value=elements)
+
+    def iota(self, type: TensorType, axis: int) -> Value:
+        """The position along ``axis``, as a number of the type's dtype."""
+        return self.op("stablehlo.iota", type, [], iota_dimension=axis)
+
+    # ---- shapes -----------------------------------------------------------------------------------
+
+    def broadcast(self, value: Value, from_type: TensorType, shape: Shape) -> Value:
+        """``value`` with ``shape``, trailing axes aligned as NumPy does."""
+        have = from_type.shape
+        if have == shape:
+            return value
+        axes = tuple(range(len(shape) - len(have), len(shape)))
+        return self.op("stablehlo.broadcast_in_dim", from_type.with_shape(shape), [value], broadcast_dimensions=axes)
+
+    def reshape(self, value: Value, type: TensorType) -> Value:
+        """``value`` with the shape of ``type``."""
+        return self.op("stablehlo.reshape", type, [value])
+
+    def gather(self, value: Value, from_type: TensorType, axis: int, indices: Sequence[int], to_type: TensorType) -> Value:
+        """The elements at ``indices`` (non-negative) along ``axis``."""
+        rest = [i for i in range(from_type.ndim) if i != axis]
+        numbers = stablehlo.GatherDimensionNumbers.get(rest, [axis], [], [], [axis], 1, context())
+        sizes = tuple(1 if i == axis else n for i, n in enumerate(from_type.shape))
+        start = self.integers(np.reshape(indices, (-1, 1)))
+        ordered = list(indices) == sorted(indices)
+        return self.op(
+            "stablehlo.gather", to_type, [value, start],
+            dimension_numbers=numbers, slice_sizes=sizes, indices_are_sorted=ordered,
+        )  # fmt: skip
+
+    # ---- choosing ---------------------------------------------------------------------------------
+
+    def compare(self, direction: str, a: Value, b: Value, operand_type: TensorType) -> Value:
+        """Where ``a`` and ``b``, both of ``operand_type``, compare as ``direction`` says: EQ NE LT LE GT GE."""
+        return self.op("stablehlo.compare", operand_type.with_dtype(dtypes.bool_), [a, b], comparison_direction=direction)
+
+    def select(self, predicate: Value, a: Value, b: Value, type: TensorType) -> Value:
+        """``a`` where ``predicate`` holds, else ``b``."""
+        return self.op("stablehlo.select", type, [predicate, a, b])
+
+    # ---- arithmetic on values of one type ---------------------------------------------------------
+
+    def add(self, type: TensorType, a: Value, b: Value) -> Value:
+        return self.op("stablehlo.add", type, [a, b])
+
+    def sub(self, type: TensorType, a: Value, b: Value) -> Value:
+        return self.op("stablehlo.subtract", type, [a, b])
+
+    def mul(self, type: TensorType, a: Value, b: Value) -> Value:
+        return self.op("stablehlo.multiply", type, [a, b])
+
+    def div(self, type: TensorType, a: Value, b: Value) -> Value:
+        return self.op("stablehlo.divide", type, [a, b])
+
+    def neg(self, type: TensorType, a: Value) -> Value:
+        return self.op("stablehlo.negate", type, [a])
+
+    def poly(self, type: TensorType, x: Value, coefficients: Sequence[float]) -> Value:
+        """A polynomial in ``x`` by Horner's rule; the coefficient of the highest power comes first."""
+        r = self.full(type, coefficients[0])
+        for c in coefficients[1:]:
+            r = self.add(type, self.mul(type, r, x), self.full(type, c))
+        return r
+
+    # ---- reductions and products ------------------------------------------------------------------
+
+    def reduce(self, kind: str, value: Value, from_type: TensorType, axes: Sequence[int], to_type: TensorType) -> Value:
+        """Combine along ``axes`` with ``"add"``, ``"maximum"`` or ``"minimum"``."""
+        values = [value, self._neutral(kind, to_type.dtype)]
+        return self._combining("stablehlo.reduce", kind, values, to_type, dimensions=tuple(axes))
+
+    def reduce_window(
+        self,
+        kind: str,
+        value: Value,
+        from_type: TensorType,
+        window: Shape,
+        low: Shape,
+        high: Shape,
+        to_type: TensorType,
+    ) -> Value:
+        """Combine over sliding windows of stride 1, after padding every axis by ``low`` and ``high``."""
+        values = [value, self._neutral(kind, to_type.dtype)]
+        padding = tuple(zip(low, high, strict=True))
+        return self._combining(
+            "stablehlo.reduce_window", kind, values, to_type, window_dimensions=tuple(window), padding=padding
+        )
+
+    def scatter_add(
+        self, x: Value, x_type: TensorType, updates: Value, updates_type: TensorType, axis: int, indices: Sequence[int]
+    ) -> Value:
+        """``x`` with ``updates`` added at ``indices`` (non-negative, may repeat) along ``axis``."""
+        rest = [i for i in range(x_type.ndim) if i != axis]
+        numbers = stablehlo.ScatterDimensionNumbers.get(rest, [axis], [], [], [axis], 1, context())
+        where = self.integers(np.reshape(indices, (-1, 1)))
+        return self._combining(
+            "stablehlo.scatter", "add", [x, where, updates], x_type,
+            scatter_dimension_numbers=numbers,
+            indices_are_sorted=list(indices) == sorted(indices),
+            unique_indices=len(set(indices)) == len(indices),
+        )  # fmt: skip
+
+    def _neutral(self, kind: str, dtype: dtypes.dtype) -> Value:
+        if not dtype.is_float:
+            return self.full(tensor_type((), dtype), kind == "minimum")
+        number = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf}[kind]
+        return self.full(tensor_type((), dtype), number)
+
+    def _combining(self, name: str, kind: str, values: Sequence[Value], type: TensorType, **attributes: Any) -> Value:
+        """An op with a region that combines two scalars."""
+        scalar = mlir_type(tensor_type((), type.dtype))
+        attributes = {k: attribute(k, v) for k, v in attributes.items()}
+        loc = self.loc
+        o = _create(name, [mlir_type(type)], values, attributes=attributes, regions=1, loc=loc, ip=self.ip)
+        block = o.regions[0].blocks.append(scalar, scalar, arg_locs=[loc, loc])
+        ip = ir.InsertionPoint(block)
+        r = _create("stablehlo." + kind, [scalar], list(block.arguments), loc=loc, ip=ip).result
+        _create("stablehlo.return", [], [r], loc=loc, ip=ip)
+        return o.result
+
+    def dot(self, a: Value, a_type: TensorType, b: Value, b_type: TensorType, to_type: TensorType) -> Value:
+        """The matrix product of (stacks of) matrices; leading axes broadcast."""
+        m, n, batch = a_type.ndim, b_type.ndim, to_type.ndim - 2
+        if n == 2:  # the leading axes of a are rows of one big matrix
+            return self._dot_general(a, b, to_type, [], [], [m - 1], [0])
+        if m == 2:
+            rows, columns = a_type.shape[0], b_type.shape[-1]
+            found = self._dot_general(b, a, to_type.with_shape((*b_type.shape[:-2], columns, rows)), [], [], [n - 2], [1])
+            return self.op("stablehlo.transpose", to_type, [found], permutation=(*range(batch), batch + 1, batch))
+        lead = to_type.shape[:-2]
+        a = self.broadcast(a, a_type, (*lead, *a_type.shape[-2:]))
+        b = self.broadcast(b, b_type, (*lead, *b_type.shape[-2:]))
+        axes = list(range(batch))
+        return self._dot_general(a, b, to_type, axes, axes, [batch + 1], [batch])
+
+    def _dot_general(self, a: Value, b: Value, type: TensorType, *dims: list[int]) -> Value:
+        numbers = stablehlo.DotDimensionNumbers.get(*dims, context())
+        return self.op("stablehlo.dot_general", type, [a, b], dot_dimension_numbers=numbers)
+
+    # ---- composites -------------------------------------------------------------------------------
+
+    def composite(
+        self,
+        name: str,
+        type: TensorType,
+        values: Sequence[Value],
+        value_types: Sequence[TensorType],
+        decomposition: Callable[[Builder, list[Value]], Value],
+        **attributes: Any,
+    ) -> Value:
+        """An op ``qb.<name>`` that StableHLO has no name for, with a private function that says what it means.
+
+        The function is written once for each name, types and attributes; the node's own attributes are added to
+        the given ones where the composite bears its op's name.
+
+        Args:
+            decomposition: ``(lowering, values) -> value`` writes the function's body.
+            attributes: what a backend that knows ``qb.<name>`` may want to know.
+        """
+        node = self.node
+        own = node is not None and node.op.name == name
+        if own:
+            attributes = {**_written(node), **attributes}
+        key = (name, type, tuple(value_types), *(() if node is None else (node.op, node.params)), *attributes.items())
+        symbol = self._functions.get(key)
+        if symbol is None:
+            symbol = self._functions[key] = self._free_symbol(name, value_types)
+            self._outline(symbol, type, value_types, decomposition)
+        return self._composite_op(name, type, values, symbol, attributes)
+
+    def _composite_op(self, name: str, type: TensorType, values: Sequence[Value], symbol: str, given: dict[str, Any]) -> Value:
+        attributes: dict[str, Any] = {"name": "qb." + name, "decomposition": _symbol_reference(symbol)}
+        if given:
+            attributes["composite_attributes"] = ir.DictAttr.get({k: attribute(k, v) for k, v in given.items()}, context())
+        return self.op("stablehlo.composite", type, values, **attributes)
+
+    def _free_symbol(self, name: str, types: Sequence[TensorType]) -> str:
+        symbol = base = ".".join(["qb", name, *_spelled(types)])
+        n = 0
+        while symbol in self._symbols:
+            n += 1
+            symbol = f"{base}.{n}"
+        self._symbols.add(symbol)
+        return symbol
+
+    def _outline(
+        self,
+        symbol: str,
+        type: TensorType,
+        types: Sequence[TensorType],
+        body: Callable[[Builder, list[Value]], Value],
+    ) -> Any:
+        """A new private function."""
+        kept = self.ip, self._constants
+        f, block = self.function(symbol, types, [type], public=False)
+        self.ip, self._constants = ir.InsertionPoint(block), {}
+        try:
+            result = body(self, list(block.arguments))
+            _create("func.return", [], [result], loc=self.loc, ip=self.ip)
+        finally:
+            self.ip, self._constants = kept
+        return f
+
+    def function(self, symbol: str, types: Sequence[TensorType], results: Sequence[TensorType], *, public: bool) -> tuple[Any, Any]:
+        """A new function at the end of the module, and its entry block."""
+        c = context()
+        ins = [mlir_type(t) for t in types]
+        attributes = {
+            "sym_name": ir.StringAttr.get(symbol, c),
+            "sym_visibility": ir.StringAttr.get("public" if public else "private", c),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(ins, [mlir_type(t) for t in results], c), c),
+        }
+        end = ir.InsertionPoint(self.module.body)
+        f = _create("func.func", [], [], attributes=attributes, regions=1, loc=self.loc, ip=end)
+        return f, f.regions[0].blocks.append(*ins, arg_locs=[self.loc] * len(ins))
+
+    # ---- nodes ------------------------------------------------------------------------------------
+
+    def enter(self, ip: Any) -> None:
+        """Go to the start of another block."""
+        self.ip = ip
+        self._constants = {}
+
+    def apply_rule(self, rule: Callable[..., Value], values: list[Value], node: Any) -> Value:
+        """What a rule writes for a node; as a composite where it would round float32 more than once."""
+        self.node = node
+        if not _some_f32(node):
+            return rule(self, values, node)
+        op = node.op
+        types = tuple([x.type for x in node.operands])
+        key = (op, types, node.params)
+        if _grouped.get(key) is False:
+            return rule(self, values, node)
+        symbol = self._functions.get(key)
+        if symbol is None:
+            function = self._outline(_TRIAL, node.type, types, lambda lo, xs: rule(lo, xs, node))
+            if len(_grouped) > _CACHED:
+                _grouped.clear()
+            grouped = _grouped[key] = rounds_more_than_once(function.regions[0].blocks[0])
+            if not grouped:
+                function.erase()
+                return rule(self, values, node)
+            symbol = self._functions[key] = self._free_symbol(op.name, types)
+            function.attributes["sym_name"] = ir.StringAttr.get(symbol, context())
+        return self._composite_op(op.name, node.type, values, symbol, _written(node))
+
+
+def _some_f32(node: Any) -> bool:
+    f32 = dtypes.float32
+    if node.type.dtype is f32:
+        return True
+    return any(x.type.dtype is f32 for x in node.operands)
+
+
+def _written(node: Any) -> dict[str, Any]:
+    """The attributes of a node that the types do not already say."""
+    kinds = ("int", "bool", "ints", "axes", "str")
+    return {a.name: p for a, p in zip(node.op.attributes, node.params, strict=False) if a.kind in kinds}
+
+
+def _spelled(types: Sequence[TensorType]) -> list[str]:
+    spelled = [".".join([t.dtype.mlir, *(["x".join(map(str, t.shape))] if t.shape else [])]) for t in types]
+    return spelled[:1] if len(set(spelled)) == 1 else spelled
+
+
+def _symbol(op: Any) -> str:
+    attributes = op.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else ""
+
+
+def _symbol_reference(symbol: str) -> Any:
+    return ir.FlatSymbolRefAttr.get(symbol, context())

@@ -1,0 +1,98 @@
+"""The one place that imports the MLIR bindings.
+
+The bindings come from the package torch-mlir, which ships LLVM's own MLIR Python bindings with the StableHLO
+dialect. Import this module inside functions: it costs tens of milliseconds, which a first answer does not need.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+from typing import TYPE_CHECKING, Any, Final
+
+import torch_mlir.dialects as _dialects
+
+from quabla import dtypes
+from quabla.ops.types import TensorType, tensor_type
+
+# An op of a dialect without a Python module of its name makes the bindings search for that module again on
+# every access, 35 microseconds each. An empty module ends the search.
+for _name in ("qb", "stablehlo"):
+    _module = sys.modules.setdefault(f"torch_mlir.dialects.{_name}", types.ModuleType(_name))
+    setattr(_dialects, _name, _module)
+
+from torch_mlir import ir, passmanager  # noqa: E402
+from torch_mlir._mlir_libs import _stablehlo as stablehlo  # noqa: E402
+from torch_mlir.dialects import arith, func, scf  # noqa: E402, F401  (loads their op classes)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["arith", "context", "func", "ir", "mlir_type", "passmanager", "read_type", "scf", "stablehlo", "unknown"]
+
+_lock: Final = threading.Lock()
+_context: ir.Context | None = None
+
+
+def context() -> ir.Context:
+    """The process's MLIR context with the qb and StableHLO dialects loaded."""
+    global _context
+    if _context is None:
+        with _lock:
+            if _context is None:
+                made = ir.Context()
+                stablehlo.register_dialect(made)
+                stablehlo.register_stablehlo_passes()
+                from quabla.dialect import definition
+
+                definition.load(made)
+                _context = made
+    return _context
+
+
+def unknown() -> ir.Location:
+    """The unknown location."""
+    return ir.Location.unknown(context())
+
+
+_types: Final[dict[TensorType, Any]] = {}
+_read: Final[dict[Any, TensorType]] = {}
+
+
+def mlir_type(t: TensorType) -> Any:
+    """The MLIR tensor type of ``t``."""
+    m = _types.get(t)
+    if m is None:
+        c = context()
+        element = {
+            dtypes.float64: lambda: ir.F64Type.get(c),
+            dtypes.float32: lambda: ir.F32Type.get(c),
+            dtypes.bool_: lambda: ir.IntegerType.get_signless(1, c),
+        }[t.dtype]()
+        m = ir.RankedTensorType.get(list(t.shape), element, loc=unknown())
+        _types[t] = m
+        _read[m] = t
+    return m
+
+
+def read_type(m: Any) -> TensorType:
+    """The tensor type that an MLIR type stands for.
+
+    Raises:
+        ValueError: for types that quabla has none for, such as dynamic shapes or integers.
+    """
+    t = _read.get(m)
+    if t is None:
+        if not isinstance(m, ir.RankedTensorType) or not m.has_static_shape:
+            raise ValueError(f"expected a tensor of static shape, got {m}")
+        dtype = dtypes.BY_MLIR.get(str(m.element_type))
+        if dtype is None:
+            raise ValueError(f"expected elements of type f64, f32 or i1, got {m}")
+        t = _read[m] = tensor_type(tuple(m.shape), dtype)
+    return t
+
+
+def attribute_ints(values: Sequence[int]) -> Any:
+    """A dense array of 64-bit integers."""
+    return ir.DenseI64ArrayAttr.get(list(values), context())

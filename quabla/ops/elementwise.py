@@ -1,0 +1,458 @@
+"""Elementwise ops: arithmetic, rounding, extrema, powers and roots, and functions of two arguments.
+
+Partial derivatives are written so that they stay finite, and accurate, wherever the true derivative is: they are
+differentiated again for the higher orders.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import dtypes, errors
+from quabla.ops import dispatch
+from quabla.ops.decompositions import Term, decomposed, select
+from quabla.ops.dispatch import Value, apply, cast, full, scalar
+from quabla.ops.records import (
+    INF,
+    NAN,
+    PartialSlope,
+    binary_function,
+    binary_op,
+    infer_elementwise,
+    unary_function,
+    unary_op,
+)
+from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.rules import ones
+from quabla.ops.selection import COMPARE, GREATER, WHERE, choose, compare, gt, test, where
+from quabla.ops.types import Params, TensorType, broadcast_shapes
+
+__all__ = [
+    "ABS", "ADD", "ATAN2", "CBRT", "CEIL", "COMPARE", "DIV", "FLOOR", "FMOD", "GREATER", "HYPOT", "MAXIMUM", "MINIMUM",
+    "MUL", "NEG", "POW", "POWI", "ROUND", "RSQRT", "SIGN", "SQRT", "SUB", "WHERE",
+    "abs", "add", "atan2", "cbrt", "ceil", "compare", "div", "floor", "fmod", "gt",
+    "hypot", "maximum", "minimum", "mul", "neg", "power", "powi", "round", "rsqrt", "sign", "sqrt", "sub", "where",
+]  # fmt: skip
+
+# ---- what folds and partials share --------------------------------------------------------------
+
+
+def number(x: Value) -> float | None:
+    """The number that a traced constant repeats, or None."""
+    return x.splat if x.traced else None
+
+
+def _keeps_type(x: Value, y: Value) -> bool:
+    """Whether an elementwise op on ``x`` and ``y`` has the type of ``x``."""
+    return x.type is y.type or broadcast_shapes(x.type.shape, y.type.shape) == x.type.shape
+
+
+def _is(x: Value, value: float) -> bool:
+    """Whether ``x`` is a traced constant of ``value``, the zeros told apart."""
+    return x.splat == value and math.copysign(1.0, x.splat) == math.copysign(1.0, value)
+
+
+# ---- arithmetic ---------------------------------------------------------------------------------
+#
+# Only rewrites that keep every bit are folded: not x * 0, for NaN and -0, nor x + 0, for -0.
+
+
+def _fold_add(operands: Sequence[Value], params: Params) -> Value | None:
+    x, y = operands
+    if y.op is NEG:
+        return apply(SUB, (x, y.operands[0]))
+    if x.op is NEG:
+        return apply(SUB, (y, x.operands[0]))
+    return None
+
+
+def _fold_sub(operands: Sequence[Value], params: Params) -> Value | None:
+    x, y = operands
+    if y.op is NEG:
+        return apply(ADD, (x, y.operands[0]))
+    return x if _is(y, 0.0) and _keeps_type(x, y) else None
+
+
+def _fold_mul(operands: Sequence[Value], params: Params) -> Value | None:
+    x, y = operands
+    if x.op is NEG and y.op is NEG:
+        return apply(MUL, (x.operands[0], y.operands[0]))
+    for a, b in ((x, y), (y, x)):
+        c = b.splat
+        if c is None:
+            continue
+        if c == 1.0 and _keeps_type(a, b):
+            return a
+        if c == -1.0 and _keeps_type(a, b):
+            return apply(NEG, (a,))
+        if a.op is NEG:
+            return apply(MUL, (full(b.type, -c), a.operands[0]))
+    return None
+
+
+def _fold_div(operands: Sequence[Value], params: Params) -> Value | None:
+    x, y = operands
+    if y.splat == 1.0 and _keeps_type(x, y):
+        return x
+    if y.splat == -1.0 and _keeps_type(x, y):
+        return apply(NEG, (x,))
+    return None
+
+
+def _fold_neg(operands: Sequence[Value], params: Params) -> Value | None:
+    (x,) = operands
+    if x.op is NEG:
+        return x.operands[0]
+    if x.op is MUL:
+        for c, y in (x.operands, x.operands[::-1]):
+            if c.splat is not None:
+                return apply(MUL, (full(c.type, -c.splat), y))
+    elif x.op is DIV and x.operands[0].splat is not None:
+        c, y = x.operands
+        return apply(DIV, (full(c.type, -c.splat), y))
+    return None
+
+
+ADD: Final = binary_op(
+    "add", "The sum.", np.add, (lambda x, y, r: 1, lambda x, y, r: 1), "stablehlo.add",
+    exact_f32=True, fold=_fold_add,
+    special=((-0.0, -0.0, -0.0), (-0.0, 0.0, 0.0), (INF, -INF, NAN), (INF, 1.0, INF), (NAN, 1.0, NAN)),
+)  # fmt: skip
+SUB: Final = binary_op(
+    "sub", "The difference.", np.subtract, (lambda x, y, r: 1, lambda x, y, r: -1), "stablehlo.subtract",
+    exact_f32=True, fold=_fold_sub,
+    special=((-0.0, 0.0, -0.0), (0.0, 0.0, 0.0), (INF, INF, NAN), (1.0, INF, -INF), (1.0, NAN, NAN)),
+)  # fmt: skip
+MUL: Final = binary_op(
+    "mul", "The product.", np.multiply, (lambda x, y, r: y, lambda x, y, r: x), "stablehlo.multiply",
+    exact_f32=True, fold=_fold_mul,
+    special=((-0.0, 1.0, -0.0), (-0.0, -2.0, 0.0), (INF, 0.0, NAN), (-INF, 2.0, -INF), (NAN, 0.0, NAN)),
+)  # fmt: skip
+DIV: Final = binary_op(
+    "div", "The quotient.", np.divide, (lambda x, y, r: 1.0 / y, lambda x, y, r: -(r / y)), "stablehlo.divide",
+    exact_f32=True, fold=_fold_div,
+    special=((1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (INF, INF, NAN), (-1.0, INF, -0.0), (0.0, -3.0, -0.0)),
+)  # fmt: skip
+NEG: Final = unary_op(
+    "neg", "The negative.", np.negative, lambda x, r: -1, "stablehlo.negate",
+    exact_f32=True, fold=_fold_neg, special=((0.0, -0.0), (-0.0, 0.0), (INF, -INF)),
+)  # fmt: skip
+ABS: Final = unary_op(
+    "abs", "The absolute value; its derivative at 0 is 0.", np.absolute, lambda x, r: sign(x), "stablehlo.abs",
+    exact_f32=True, special=((-0.0, 0.0), (-INF, INF)),
+)  # fmt: skip
+SIGN: Final = unary_op(
+    "sign", "-1, 0 or 1; zeros keep their sign.", lambda x: np.copysign(np.sign(x), x), None, "stablehlo.sign",
+    exact_f32=True, special=((0.0, 0.0), (-0.0, -0.0), (-INF, -1.0), (INF, 1.0)),
+)  # fmt: skip
+
+
+# ---- rounding -----------------------------------------------------------------------------------
+
+FLOOR: Final = unary_op(
+    "floor", "The greatest integer that is not greater.", np.floor, None, "stablehlo.floor",
+    exact_f32=True, special=((-0.0, -0.0), (0.5, 0.0), (-0.5, -1.0), (INF, INF), (-INF, -INF)),
+)  # fmt: skip
+CEIL: Final = unary_op(
+    "ceil", "The least integer that is not less.", np.ceil, None, "stablehlo.ceil",
+    exact_f32=True, special=((-0.0, -0.0), (0.5, 1.0), (-0.5, -0.0), (INF, INF), (-INF, -INF)),
+)  # fmt: skip
+ROUND: Final = unary_op(
+    "round", "The nearest integer; halves go to the even one.", np.rint, None, "stablehlo.round_nearest_even",
+    exact_f32=True,
+    special=((-0.0, -0.0), (0.5, 0.0), (-0.5, -0.0), (1.5, 2.0), (2.5, 2.0), (-2.5, -2.0), (INF, INF), (-INF, -INF)),
+)  # fmt: skip
+
+
+# ---- extrema ------------------------------------------------------------------------------------
+
+
+def _share(which: int) -> PartialSlope:
+    """1 for the operand that is the result, 1/2 each where both are, NaN where the result is NaN."""
+
+    def slope(x: Value, y: Value, r: Value) -> Value:
+        attained = [cast(apply(COMPARE, (v, r), ("equal",)), r.type.dtype) for v in (x, y)]
+        return attained[which] / (attained[0] + attained[1])
+
+    return slope
+
+
+MAXIMUM: Final = binary_op(
+    "maximum", "The greater operand, NaN if either is; a tie shares the derivative equally.", np.maximum,
+    (_share(0), _share(1)), "stablehlo.maximum",
+    exact_f32=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, 1.0), (INF, 1.0, INF)),
+)  # fmt: skip
+MINIMUM: Final = binary_op(
+    "minimum", "The lesser operand, NaN if either is; a tie shares the derivative equally.", np.minimum,
+    (_share(0), _share(1)), "stablehlo.minimum",
+    exact_f32=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, -INF), (INF, 1.0, 1.0)),
+)  # fmt: skip
+
+
+# ---- powers -------------------------------------------------------------------------------------
+
+#: Up to here repeated multiplication loses at most (n - 1) / 2 units in the last place, and is many times faster.
+MOST_PRODUCTS: Final = 8
+
+
+def _by_products(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
+    """``x**n`` from the leading bit of ``n`` down: every product on the way is a power no greater than the last."""
+    r = x
+    for bit in bin(n)[3:]:
+        r = multiply(r, r)
+        if bit == "1":
+            r = multiply(r, x)
+    return r
+
+
+def _infer_powi(types: Sequence[TensorType], params: Params) -> TensorType:
+    if params[0] < 0:
+        raise ValueError(f"the exponent must not be negative, got {params[0]}")
+    return infer_elementwise(types, params)
+
+
+def _powi_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+    n = params[0]
+    if n == 0:
+        return np.ones_like
+    if n <= 2:
+        return np.positive if n == 1 else np.square
+    if n <= MOST_PRODUCTS:
+        return lambda x: _by_products(x, n, np.multiply)
+    exponent = float(n)
+    return lambda x: np.power(x, exponent)
+
+
+def _powi_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
+    (x,), n, t = xs, node.params[0], node.type
+    if n == 0:
+        return lo.full(t, 1.0)
+    if n <= MOST_PRODUCTS:
+        return _by_products(x, n, lambda a, b: lo.mul(t, a, b))
+    return lo.op("stablehlo.power", t, [x, lo.full(t, float(n))])
+
+
+def _powi_slope(operands: Sequence[Value], r: Value, params: Params) -> Any:
+    n = params[0]
+    return n if n < 2 else float(n) * apply(POWI, (operands[0],), (n - 1,))
+
+
+POWI: Final = define(
+    Op(
+        "powi",
+        "A power with a fixed non-negative integer exponent.",
+        ("x",),
+        attributes=(Attribute("n", "int", "positional"),),
+        infer=_infer_powi,
+        kernel=_powi_kernel,
+        elementwise=True,
+        partials=(_powi_slope,),
+        stablehlo=_powi_stablehlo,
+        fold=lambda operands, params: None if params[0] > 1 else operands[0] if params[0] else ones(operands[0].type),
+        samples=tuple(Sample(((2, 3),), (n,), -0.9) for n in (0, 1, 2, 3, 7, 9)),
+        special=(((-0.0,), 0.0), ((-INF,), INF), ((NAN,), NAN), ((-3.0,), 9.0)),
+    )
+)
+
+
+def _pow_slope_x(x: Value, y: Value, r: Value) -> Any:
+    """``y x**(y - 1)``; 0 at x = 0 for y < 1, where that is infinite or undefined."""
+    c = number(y)
+    if c is not None:
+        if c == 0.0:
+            return 0
+        slope = c * _pow(x, c - 1.0)
+        return slope if c >= 1.0 else choose(test(x, "equal", 0.0), 0.0, slope)
+    flat = apply(WHERE, (test(x, "equal", 0.0), test(y, "less", 1.0), test(y, "equal", 0.0)))
+    return choose(flat, 0.0, y * _pow(choose(flat, 1.0, x), y - 1.0))
+
+
+def _pow_slope_y(x: Value, y: Value, r: Value) -> Any:
+    """``x**y log x``; 0 for x <= 0, but NaN where the power is."""
+    from quabla.ops.transcendental import log
+
+    c = number(x)
+    if c is not None and c > 0.0:
+        return 0 if c == 1.0 else r * math.log(c)
+    flat = test(x, "less_equal", 0.0)
+    safe = choose(flat, 1.0, x)
+    undefined = apply(COMPARE, (r, r), ("not_equal",))
+    edge = choose(undefined, scalar(NAN, r.type.dtype), 0.0)
+    return choose(flat, edge, _pow(safe, y) * log(safe))
+
+
+def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:
+    x, y = operands
+    if y.splat == 1.0 and _keeps_type(x, y):
+        return x
+    return ones(x.type) if y.splat == 0.0 and _keeps_type(x, y) else None
+
+
+POW: Final = binary_op(
+    "pow", "A power with any exponent; NaN for a negative base and an exponent that is no integer.", np.power,
+    (_pow_slope_x, _pow_slope_y), "stablehlo.power", fold=_fold_pow, lo=(0.3, -1.7), hi=(1.9, 2.3),
+    special=(
+        (0.0, -1.0, INF), (-0.0, -3.0, -INF), (-0.0, -2.0, INF), (-0.0, -0.5, INF), (0.0, -INF, INF), (0.0, 2.5, 0.0),
+        (-0.0, 3.0, -0.0), (-0.0, 2.0, 0.0), (-1.0, INF, 1.0), (-1.0, -INF, 1.0), (1.0, NAN, 1.0), (NAN, 0.0, 1.0),
+        (NAN, -0.0, 1.0), (0.0, 0.0, 1.0), (-8.0, 0.5, NAN), (0.5, -INF, INF), (2.0, -INF, 0.0), (0.5, INF, 0.0),
+        (2.0, INF, INF), (-INF, -3.0, -0.0), (-INF, -2.0, 0.0), (-INF, 3.0, -INF), (-INF, 2.0, INF), (INF, -1.0, 0.0),
+        (INF, 0.5, INF), (NAN, 1.0, NAN), (2.0, NAN, NAN), (-2.0, 3.0, -8.0),
+    ),
+    source="IEEE 754 pow; the derivatives' values at 0 are conventions",
+)  # fmt: skip
+_pow: Final = binary_function(POW, "pow")
+
+
+def powi(x: object, exponent: object) -> Value:
+    """``x`` to a fixed integer power, elementwise; exact where the result is representable.
+
+    Args:
+        x: a float array of any shape, or what ``asarray`` makes one of.
+        exponent: a non-negative int.
+
+    Raises:
+        TypeError: for an exponent that is not an int.
+        OverflowError: for a negative one.
+    """
+    if isinstance(exponent, bool) or not isinstance(exponent, (int, np.integer)):
+        raise TypeError(
+            f"powi: the exponent must be an int, got {exponent!r}; use power for others{errors.at_user_line()}"
+        )
+    if exponent < 0:
+        raise OverflowError(
+            f"powi: the exponent must not be negative, got {exponent}; use power{errors.at_user_line()}"
+        )
+    return dispatch.unary(POWI, x, (int(exponent),))
+
+
+def power(x1: object, x2: object) -> Value:
+    """``x1 ** x2``, elementwise, with NumPy's broadcasting.
+
+    A non-negative Python int as exponent gives exact integer powers (``powi``). Otherwise a negative base has a
+    power only for exponents that are integers; the derivative by ``x1`` at 0 is 0 for exponents below 1, and the
+    derivative by ``x2`` is 0 for bases that are not positive.
+
+    Raises:
+        ValueError: for different float dtypes, bool arrays, or shapes that do not broadcast.
+    """
+    if isinstance(x2, (int, np.integer)) and not isinstance(x2, bool) and 0 <= x2 < 2**31:
+        return dispatch.unary(POWI, x1, (int(x2),))
+    return dispatch.binary(POW, x1, x2)
+
+
+# ---- roots --------------------------------------------------------------------------------------
+
+
+def _sqrt_slope(x: Value, r: Value) -> Value:
+    at_zero = test(r, "equal", 0.0)
+    return choose(at_zero, 0.0, 0.5 / choose(at_zero, 1.0, r))
+
+
+def _cbrt_slope(x: Value, r: Value) -> Value:
+    q = 1.0 / r
+    return q * q / 3.0
+
+
+SQRT: Final = unary_op(
+    "sqrt", "The square root; its derivatives at 0 are 0.", np.sqrt, _sqrt_slope, "stablehlo.sqrt", exact_f32=True,
+    special=((0.0, 0.0), (-0.0, -0.0), (-1.0, NAN), (-INF, NAN), (INF, INF), (9.0, 3.0)),
+)  # fmt: skip
+RSQRT: Final = unary_op(
+    "rsqrt", "1 over the square root, infinite at 0.", lambda x: 1.0 / np.sqrt(x), lambda x, r: -0.5 * (r / x),
+    "stablehlo.rsqrt", special=((0.0, INF), (-0.0, -INF), (-1.0, NAN), (INF, 0.0), (4.0, 0.5)),
+)  # fmt: skip
+CBRT: Final = unary_op(
+    "cbrt", "The cube root, of negative numbers too.", np.cbrt, _cbrt_slope, "stablehlo.cbrt",
+    special=((0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (-27.0, -3.0)),
+)  # fmt: skip
+
+
+# ---- two-argument functions ---------------------------------------------------------------------
+
+
+def _zero_at_origin(r: Value) -> tuple[Value, Value]:
+    """Where a radius is 0, and the radius with 1 there: a quotient by it has no derivative to leak at the origin."""
+    at_origin = test(r, "equal", 0.0)
+    return at_origin, choose(at_origin, 1.0, r)
+
+
+def _hypot_slope(which: int) -> PartialSlope:
+    def slope(x: Value, y: Value, r: Value) -> Value:
+        at_origin, radius = _zero_at_origin(r)
+        return choose(at_origin, 0.0, (y if which else x) / radius)
+
+    return slope
+
+
+def _atan2_slope(which: int) -> PartialSlope:
+    """Divided by the radius twice, because its square may overflow."""
+
+    def slope(y: Value, x: Value, r: Value) -> Value:
+        at_origin, radius = _zero_at_origin(hypot(x, y))
+        q = (y if which else x) / radius / radius
+        return choose(at_origin, 0.0, -q if which else q)
+
+    return slope
+
+
+def _hypot_formula(x: Term, y: Term) -> Term:
+    a, b = x.abs(), y.abs()
+    m = a.maximum(b)
+    q = select(m.eq(0.0), 0.0, a.minimum(b) / m)
+    infinite = m.lo.op("stablehlo.or", m.type.with_dtype(dtypes.bool_), [a.eq(INF), b.eq(INF)])
+    return select(infinite, INF, m * (1.0 + q * q).sqrt())
+
+
+HYPOT: Final = binary_op(
+    "hypot", "The length of the vector (x1, x2), without overflow; its derivatives at the origin are 0.", np.hypot,
+    (_hypot_slope(0), _hypot_slope(1)), decomposed("hypot", _hypot_formula),
+    special=(
+        (0.0, 0.0, 0.0), (-0.0, -0.0, 0.0), (3.0, -4.0, 5.0), (INF, NAN, INF), (NAN, -INF, INF), (-INF, 1.0, INF),
+        (NAN, 1.0, NAN), (3e-30, 4e-30, 5e-30),
+    ),
+)  # fmt: skip
+ATAN2: Final = binary_op(
+    "atan2", "The angle of the vector (x2, x1), from -pi to pi; its derivatives at the origin are 0.", np.arctan2,
+    (_atan2_slope(0), _atan2_slope(1)), "stablehlo.atan2",
+    special=(
+        (0.0, -0.0, math.pi), (-0.0, -0.0, -math.pi), (0.0, 0.0, 0.0), (-0.0, 0.0, -0.0), (0.0, -1.0, math.pi),
+        (-0.0, 1.0, -0.0), (1.0, 0.0, math.pi / 2), (-1.0, -0.0, -math.pi / 2), (1.0, INF, 0.0), (-1.0, -INF, -math.pi),
+        (INF, 1.0, math.pi / 2), (INF, INF, math.pi / 4), (INF, -INF, 3 * math.pi / 4), (NAN, 1.0, NAN), (1.0, NAN, NAN),
+    ),
+)  # fmt: skip
+# The quotient of an exact multiple of x2 differs from a whole number by rounding only.
+FMOD: Final = binary_op(
+    "fmod", "The remainder of x1 / x2 with the sign of x1, exact.", np.fmod,
+    (lambda x, y, r: 1, lambda x, y, r: -round((x - r) / y)), "stablehlo.remainder", lo=(5.1, 2.0), hi=(5.4, 2.4),
+    special=(
+        (0.0, 1.0, 0.0), (-0.0, 1.0, -0.0), (1.0, 0.0, NAN), (INF, 1.0, NAN), (2.5, INF, 2.5), (-6.0, 2.0, -0.0),
+        (-5.5, 2.0, -1.5), (7.25, -2.5, 2.25), (NAN, 1.0, NAN),
+    ),
+    exact_f32=True,
+)  # fmt: skip
+
+
+# ---- public functions ---------------------------------------------------------------------------
+
+add: Final = binary_function(ADD)
+sub: Final = binary_function(SUB)
+mul: Final = binary_function(MUL)
+div: Final = binary_function(DIV)
+neg: Final = unary_function(NEG)
+abs: Final = unary_function(ABS)
+sign: Final = unary_function(SIGN)
+floor: Final = unary_function(FLOOR)
+ceil: Final = unary_function(CEIL)
+round: Final = unary_function(ROUND)
+maximum: Final = binary_function(MAXIMUM)
+minimum: Final = binary_function(MINIMUM)
+sqrt: Final = unary_function(SQRT)
+rsqrt: Final = unary_function(RSQRT)
+cbrt: Final = unary_function(CBRT)
+hypot: Final = binary_function(HYPOT)
+atan2: Final = binary_function(ATAN2)
+fmod: Final = binary_function(FMOD)

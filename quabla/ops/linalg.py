@@ -1,0 +1,166 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import errors
+from quabla.ops.dispatch import Value, apply, promote
+from quabla.ops.registry import Kernel, Op, Sample, define
+from quabla.ops.rules import align, unbroadcast
+from quabla.ops.shaping import RESHAPE, TRANSPOSE
+from quabla.ops.types import Params, TensorType, broadcast_shapes
+
+__all__ = ["MATMUL", "matmul", "swapped"]
+
+
+def swapped(x: Value) -> Value:
+    """``x`` with its last two axes exchanged."""
+    n = x.type.ndim
+    return apply(TRANSPOSE, (x,), ((*range(n - 2), n - 1, n - 2),))
+
+
+def product(a: Value, b: Value) -> Value:
+    """Matrix product of two values of rank 2 or more."""
+    return apply(MATMUL, (a, b))
+
+
+def as_rows(x: Value) -> Value:
+    """A stack of matrices as one tall matrix."""
+    return apply(RESHAPE, (x,), ((prod(x.type.shape[:-1]), x.type.shape[-1]),))
+
+
+def side_by_side(x: Value) -> Value:
+    """A stack of matrices as one wide matrix, the matrices in order."""
+    *stack, rows, columns = x.type.shape
+    n = len(stack)
+    x = apply(TRANSPOSE, (x,), ((n, *range(n), n + 1),))
+    return apply(RESHAPE, (x,), ((rows, prod(stack) * columns),))
+
+
+def _infer(types: Sequence[TensorType], params: Params) -> TensorType:
+    a, b = types
+    if a.ndim < 2 or b.ndim < 2:
+        raise ValueError(f"needs two matrices or stacks of matrices, got {a} and {b}")
+    if a.dtype is not b.dtype or not a.dtype.is_float:
+        raise ValueError(f"needs two arrays of one float dtype, got {a} and {b}")
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"{a.shape[-1]} columns of {a} do not meet {b.shape[-2]} rows of {b}")
+    try:
+        stack = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(f"the leading axes of {a} and {b} do not broadcast") from None
+    return a.with_shape((*stack, a.shape[-2], b.shape[-1]))
+
+
+def _kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+    a, b = types
+    result = _infer(types, params).shape
+    if a.ndim == 2 == b.ndim:
+        return np.matmul
+    if b.ndim == 2:  # one product of tall matrices instead of many small ones
+        rows = (prod(a.shape[:-1]), a.shape[-1])
+        return lambda x, y: np.matmul(x.reshape(rows), y).reshape(result)
+    if a.ndim == 2 and b.shape[-1] == 1:  # a matrix times a stack of columns
+        columns = (prod(b.shape[:-2]), b.shape[-2])
+        return lambda x, y: np.matmul(y.reshape(columns), x.T).reshape(result)
+    if a.shape[-1] == 1:
+        return np.multiply
+    return np.matmul
+
+
+def _left_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
+    a, b = operands
+    if a.type.ndim == 2 and b.type.ndim > 2:
+        return product(side_by_side(ct), swapped(side_by_side(b)))
+    return unbroadcast(product(ct, swapped(b)), a.type.shape)
+
+
+def _right_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
+    a, b = operands
+    if b.type.ndim == 2 and a.type.ndim > 2:
+        return product(swapped(as_rows(a)), as_rows(ct))
+    return unbroadcast(product(swapped(a), ct), b.type.shape)
+
+
+def _batch(xs: Sequence[Value], mapped: Sequence[bool], params: Params) -> Value:
+    a, b = xs
+    if not mapped[1] and b.type.ndim == 2:
+        return apply(RESHAPE, (product(as_rows(a), b),), ((*a.type.shape[:-1], b.type.shape[-1]),))
+    if not mapped[0] and a.type.ndim == 2:
+        if b.type.ndim == 3 and b.type.shape[-1] == 1:  # a matrix times a mapped column
+            size, columns, _ = b.type.shape
+            rows = product(apply(RESHAPE, (b,), ((size, columns),)), swapped(a))
+            return apply(RESHAPE, (rows,), ((size, a.type.shape[0], 1),))
+        return product(a, b)
+    return product(*align(xs, mapped))
+
+
+def _stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
+    a, b = node.operands
+    return lo.dot(xs[0], a.type, xs[1], b.type, node.type)
+
+
+MATMUL: Final = define(
+    Op(
+        "matmul",
+        "Products of the matrices in the last two axes; the leading axes broadcast.",
+        ("a", "b"),
+        infer=_infer,
+        kernel=_kernel,
+        may_alias=False,
+        transpose={0: _left_transpose, 1: _right_transpose},
+        batch=_batch,
+        stablehlo=_stablehlo,
+        samples=(
+            Sample(((2, 3), (3, 4))),
+            Sample(((2, 2, 3), (3, 2))),
+            Sample(((2, 3), (2, 3, 1))),
+            Sample(((2, 1, 2, 3), (3, 3, 2))),
+            Sample(((2, 3, 1), (2, 1, 2))),
+        ),
+    )
+)
+
+
+def matmul(x1: object, x2: object) -> Value:
+    """Matrix product by NumPy's rules.
+
+    Args:
+        x1: array-like of rank 1 or more; a vector is a row.
+        x2: array-like of rank 1 or more; a vector is a column. Leading axes broadcast.
+
+    Returns:
+        The product, without the axis of a vector.
+
+    Raises:
+        ValueError: for scalars, bool arrays, different float dtypes, and shapes that do not fit.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.matmul(qb.array([[1.0, 2.0], [3.0, 4.0]]), qb.array([1.0, 1.0]))
+        Tensor([3., 7.], dtype=float64)
+    """
+    (a, b), weak = promote("matmul", x1, x2)
+    for x in (a, b):
+        if x.type.ndim == 0:
+            raise ValueError(f"matmul: needs arrays of rank 1 or more, got {x.type}{errors.at_user_line()}")
+    row, column = a.type.ndim == 1, b.type.ndim == 1
+    n = a.type.shape[-1]
+    if (row or column) and n != b.type.shape[0 if column else -2]:
+        raise ValueError(f"matmul: the shapes of {a.type} and {b.type} do not fit{errors.at_user_line()}")
+    if row:
+        a = apply(RESHAPE, (a,), ((1, n),))
+    if column:
+        b = apply(RESHAPE, (b,), ((n, 1),))
+    r = product(a, b)
+    if row or column:
+        shape = r.type.shape
+        r = apply(RESHAPE, (r,), ((*shape[:-2], *(() if row else shape[-2:-1]), *(() if column else shape[-1:])),))
+    if weak:
+        r.weak = True
+    return r

@@ -1,0 +1,214 @@
+"""Makers of elementwise records and of their public functions.
+
+``unary_op`` and ``binary_op`` make a record from its few particular facts, ``unary_function`` and
+``binary_function`` the public function of a record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from quabla.ops import dispatch
+from quabla.ops.dispatch import Value
+from quabla.ops.registry import Kernel, Op, Sample, define
+from quabla.ops.types import Params, TensorType, broadcast_shapes
+
+__all__ = [
+    "INF",
+    "NAN",
+    "PartialSlope",
+    "binary_function",
+    "binary_op",
+    "check_one_dtype",
+    "infer_elementwise",
+    "listed",
+    "unary_function",
+    "unary_op",
+]
+
+INF: Final = math.inf
+NAN: Final = math.nan
+
+#: ``(x, result) -> factor``: the derivative of an op with one operand; the factor is a value or 0, 1 or -1.
+Slope = Callable[[Value, Value], Any]
+#: ``(x, y, result) -> factor``: one of the two derivatives of an op with two operands.
+PartialSlope = Callable[[Value, Value, Value], Any]
+
+
+def infer_elementwise(types: Sequence[TensorType], params: Params) -> TensorType:
+    """The broadcast of float operands of one dtype."""
+    first = types[0]
+    check_one_dtype(types)
+    if not first.dtype.is_float:
+        raise ValueError(f"needs float operands, got {listed(types)}")
+    return first.with_shape(broadcast_shapes(*[t.shape for t in types]))
+
+
+def check_one_dtype(types: Sequence[TensorType]) -> None:
+    for t in types:
+        if t.dtype is not types[0].dtype:
+            raise ValueError(f"needs operands of one dtype, got {listed(types)}")
+
+
+def listed(types: Sequence[TensorType]) -> str:
+    return " and ".join(map(str, types))
+
+
+def unary_op(
+    name: str,
+    summary: str,
+    kernel: Kernel,
+    slope: Slope | None,
+    stablehlo: str | Callable[..., Any],
+    *,
+    lo: float = 0.3,
+    hi: float = 0.9,
+    special: tuple[tuple[float, float], ...] = (),
+    exact_f32: bool = False,
+    fold: Callable[..., Any] | None = None,
+    source: str = "",
+) -> Op:
+    """Define an op with one float operand.
+
+    Args:
+        name: the op's name.
+        summary: one line for the documentation.
+        kernel: a ufunc, or another function of a NumPy array.
+        slope: the derivative, or None where it is zero by definition.
+        stablehlo: the StableHLO op of the same meaning, or a rule.
+        lo: the least operand for tests, inside the smooth domain.
+        hi: the greatest one.
+        special: results at signed zeros, infinities and edges. NaN gives NaN.
+        exact_f32: as in the record.
+        fold: as in the record.
+        source: as in the record.
+    """
+    return define(
+        Op(
+            name,
+            summary,
+            ("x",),
+            infer=infer_elementwise,
+            kernel=lambda params, types: kernel,
+            exact_f32=exact_f32,
+            elementwise=True,
+            partials=None if slope is None else (lambda operands, r, params: slope(operands[0], r),),
+            differentiable=slope is not None,
+            stablehlo=stablehlo,
+            fold=fold,
+            samples=(Sample(((2, 3),), (), lo, hi), Sample(((),), (), lo, hi)),
+            special=(*(((x,), r) for x, r in special), ((NAN,), NAN)),
+            source=source,
+        )
+    )
+
+
+def binary_op(
+    name: str,
+    summary: str,
+    kernel: Kernel,
+    slopes: tuple[PartialSlope | None, PartialSlope | None],
+    stablehlo: str | Callable[..., Any],
+    *,
+    lo: float | tuple[float, float] = 0.3,
+    hi: float | tuple[float, float] = 0.9,
+    special: tuple[tuple[float, float, float], ...] = (),
+    exact_f32: bool = False,
+    fold: Callable[..., Any] | None = None,
+    source: str = "",
+) -> Op:
+    """Define an op with two float operands that broadcast against each other.
+
+    Args:
+        name: the op's name.
+        summary: one line for the documentation.
+        kernel: a ufunc, or another function of two NumPy arrays.
+        slopes: the derivative by each operand, None where there is none.
+        stablehlo: the StableHLO op of the same meaning, or a rule.
+        lo: the least operands for tests, inside the smooth domain: one number, or one for each operand.
+        hi: the greatest ones.
+        special: ``(x, y, result)`` at signed zeros, infinities, NaN and edges.
+        exact_f32: as in the record.
+        fold: as in the record.
+        source: as in the record.
+    """
+
+    def partial(slope: PartialSlope | None) -> Callable[..., Any] | None:
+        return None if slope is None else lambda operands, r, params: slope(operands[0], operands[1], r)
+
+    return define(
+        Op(
+            name,
+            summary,
+            ("x1", "x2"),
+            infer=infer_elementwise,
+            kernel=lambda params, types: kernel,
+            exact_f32=exact_f32,
+            elementwise=True,
+            partials=(partial(slopes[0]), partial(slopes[1])),
+            stablehlo=stablehlo,
+            fold=fold,
+            samples=tuple(Sample(s, (), lo, hi) for s in (((2, 3), (2, 3)), ((2, 3), (3,)), ((), (2, 1)))),
+            special=tuple(((x, y), r) for x, y, r in special),
+            source=source,
+        )
+    )
+
+
+def unary_function(op: Op, name: str = "") -> Callable[[object], Value]:
+    """The public function of an op with one operand."""
+
+    def function(x: object) -> Value:
+        return dispatch.unary(op, x)
+
+    return _named(
+        function,
+        name or op.name,
+        f"""{op.summary}
+
+    Elementwise. A Python number gives a float64 array of rank 0.
+
+    Args:
+        x: a float array of any shape, or what ``asarray`` makes one of.
+
+    Returns:
+        An array of the same shape and dtype.
+
+    Raises:
+        ValueError: for a bool array.
+    """,
+    )
+
+
+def binary_function(op: Op, name: str = "") -> Callable[[object, object], Value]:
+    """The public function of an op with two operands."""
+
+    def function(x1: object, x2: object) -> Value:
+        return dispatch.binary(op, x1, x2)
+
+    return _named(
+        function,
+        name or op.name,
+        f"""{op.summary}
+
+    Elementwise, with NumPy's broadcasting. A Python number takes the dtype of the other operand.
+
+    Args:
+        x1: a float array, or what ``asarray`` makes one of.
+        x2: another one, of the same dtype.
+
+    Returns:
+        An array of the broadcast shape.
+
+    Raises:
+        ValueError: for different float dtypes, two bool arrays, or shapes that do not broadcast.
+    """,
+    )
+
+
+def _named(function: Any, name: str, doc: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function

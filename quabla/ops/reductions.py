@@ -1,0 +1,396 @@
+"""Reductions over axes, and running sums.
+
+Sums of float32 values accumulate in float64 and round each result once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import dtypes
+from quabla.ops.arguments import axis_index, axis_set
+from quabla.ops.dispatch import Value, apply, cast, float_operand, full
+from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.rules import zeros
+from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero
+from quabla.ops.types import Params, Shape, TensorType
+
+__all__ = ["CUMSUM", "MAX", "MEAN", "MIN", "SUM", "cumsum", "max", "mean", "min", "sum"]
+
+AXES: Final = (Attribute("axis", "axes"),)
+
+
+def kept(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    """``shape`` with extent 1 at the reduced axes."""
+    return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+
+def count(shape: Shape, axes: tuple[int, ...]) -> int:
+    """How many elements each result takes in."""
+    return prod([shape[a] for a in axes])
+
+
+def spread(x: Value, t: TensorType, axes: tuple[int, ...]) -> Value:
+    """A reduced value repeated along the reduced axes of ``t``."""
+    x = apply(RESHAPE, (x,), (kept(t.shape, axes),))
+    return apply(BROADCAST, (x,), (t.shape,))
+
+
+def _reduced(types: Sequence[TensorType], params: Params) -> TensorType:
+    (t,) = types
+    axes = params[0]
+    if sorted(set(axes)) != list(axes) or not all(0 <= a < t.ndim for a in axes):
+        raise ValueError(f"axes {list(axes)} are not distinct axes of {t} in order")
+    return t.with_shape(tuple([n for i, n in enumerate(t.shape) if i not in axes]))
+
+
+def _infer_sum(types: Sequence[TensorType], params: Params) -> TensorType:
+    if not types[0].dtype.is_float:
+        raise ValueError(f"needs a float array, got {types[0]}")
+    return _reduced(types, params)
+
+
+def _infer_extremum(types: Sequence[TensorType], params: Params) -> TensorType:
+    r = _reduced(types, params)
+    if r.size and not count(types[0].shape, params[0]):
+        raise ValueError(f"no elements along axes {list(params[0])} of {types[0]}")
+    return r
+
+
+def _fold(*, splat_survives: bool) -> Callable[[Sequence[Value], Params], Value | None]:
+    def fold(operands: Sequence[Value], params: Params) -> Value | None:
+        (x,) = operands
+        axes = params[0]
+        if not axes:
+            return x
+        n = count(x.type.shape, axes)
+        if x.splat is not None and n and (splat_survives or is_zero(x)):
+            return full(_reduced((x.type,), params), x.splat)
+        if n == 1 and all(x.type.shape[a] == 1 for a in axes):
+            return apply(RESHAPE, (x,), (_reduced((x.type,), params).shape,))
+        return None
+
+    return fold
+
+
+def _batch(op: Callable[[], Op]) -> Callable[..., Value]:
+    return lambda xs, mapped, params: apply(op(), (xs[0],), (tuple([a + 1 for a in params[0]]),))
+
+
+# ---- sum and mean -------------------------------------------------------------------------------
+
+
+def _sum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+    axes = params[0]
+    reduce = np.add.reduce
+    if types[0].dtype is dtypes.float32:
+        return lambda x: reduce(x, axes, np.float64).astype(np.float32)
+    return lambda x: reduce(x, axes)
+
+
+def _mean_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+    axes = params[0]
+    n = np.float64(count(types[0].shape, axes))
+    reduce = np.add.reduce
+    if types[0].dtype is dtypes.float32:
+        return lambda x: (reduce(x, axes, np.float64) / n).astype(np.float32)
+    return lambda x: reduce(x, axes) / n
+
+
+def _sum_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
+    axes = node.params[0]
+    return lo.reduce("add", xs[0], node.operands[0].type, axes, node.type) if axes else xs[0]
+
+
+def _mean_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
+    n = count(node.operands[0].type.shape, node.params[0])
+    return lo.div(node.type, _sum_stablehlo(lo, xs, node), lo.full(node.type, float(n)))
+
+
+def _mean_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
+    t = operands[0].type
+    n = count(t.shape, params[0])
+    return spread(ct / float(n), t, params[0]) if n else zeros(t)
+
+
+_SAMPLES: Final = (
+    Sample(((3,),), ((0,),)),
+    Sample(((2, 3),), ((0, 1),)),
+    Sample(((2, 3, 2),), ((0, 2),)),
+    Sample(((2, 3),), ((1,),)),
+)
+
+SUM: Final = define(
+    Op(
+        "sum",
+        "Sum over axes.",
+        ("x",),
+        attributes=AXES,
+        infer=_infer_sum,
+        kernel=_sum_kernel,
+        exact_f32=True,
+        may_alias=False,
+        transpose={0: lambda ct, operands, params: spread(ct, operands[0].type, params[0])},
+        batch=_batch(lambda: SUM),
+        stablehlo=_sum_stablehlo,
+        fold=_fold(splat_survives=False),
+        samples=_SAMPLES,
+    )
+)
+
+MEAN: Final = define(
+    Op(
+        "mean",
+        "Arithmetic mean over axes.",
+        ("x",),
+        attributes=AXES,
+        infer=_infer_sum,
+        kernel=_mean_kernel,
+        exact_f32=True,
+        may_alias=False,
+        transpose={0: _mean_transpose},
+        batch=_batch(lambda: MEAN),
+        stablehlo=_mean_stablehlo,
+        fold=_fold(splat_survives=False),
+        samples=_SAMPLES,
+    )
+)
+
+
+# ---- max and min --------------------------------------------------------------------------------
+
+
+def _extremum_jvp(
+    operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params
+) -> Value | None:
+    """The mean of the tangents of the elements that equal the result, so that ties share the derivative equally.
+
+    Where the result is NaN no element equals it, and the tangent is 0/0, NaN too.
+    """
+    from quabla.ops.elementwise import COMPARE, WHERE
+
+    (x,) = operands
+    (tangent,) = tangents
+    if tangent is None:
+        return None
+    t = x.type
+    attained = apply(COMPARE, (x, spread(result, t, params[0])), ("equal",))
+    total = apply(SUM, (apply(WHERE, (attained, tangent, zeros(t))),), params)
+    return total / apply(SUM, (cast(attained, t.dtype),), params)
+
+
+def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
+    def kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+        axes = params[0]
+        return lambda x: ufunc.reduce(x, axes)
+
+    def lower(lo: Any, xs: Sequence[Any], node: Any) -> Any:
+        axes = node.params[0]
+        return lo.reduce(stablehlo, xs[0], node.operands[0].type, axes, node.type) if axes else xs[0]
+
+    op = Op(
+        name,
+        summary,
+        ("x",),
+        attributes=AXES,
+        infer=_infer_extremum,
+        kernel=kernel,
+        exact_f32=True,
+        may_alias=False,
+        jvp=_extremum_jvp,
+        batch=_batch(lambda: op),
+        stablehlo=lower,
+        fold=_fold(splat_survives=True),
+        samples=(*_SAMPLES, Sample(((2, 3),), ((1,),), dtypes=(dtypes.bool_,))),
+    )
+    return define(op)
+
+
+MAX: Final = _extremum(
+    "max", "The largest element along axes; NaN if there is one. Of bools: any.", np.maximum, "maximum"
+)
+MIN: Final = _extremum(
+    "min", "The smallest element along axes; NaN if there is one. Of bools: all.", np.minimum, "minimum"
+)
+
+
+# ---- cumsum -------------------------------------------------------------------------------------
+
+
+def _cumsum_infer(types: Sequence[TensorType], params: Params) -> TensorType:
+    (t,) = types
+    if not t.dtype.is_float:
+        raise ValueError(f"needs a float array, got {t}")
+    if not 0 <= params[0] < t.ndim:
+        raise ValueError(f"axis {params[0]} is out of range for {t}")
+    return t
+
+
+def _cumsum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+    axis, reverse = params
+    accumulate = np.add.accumulate
+    result = types[0].dtype.numpy
+    if reverse:
+        backwards = (*(slice(None),) * axis, slice(None, None, -1))
+        return lambda x: accumulate(x[backwards], axis, np.float64)[backwards].astype(result, copy=False)
+    return lambda x: accumulate(x, axis, np.float64).astype(result, copy=False)
+
+
+def _cumsum_fold(operands: Sequence[Value], params: Params) -> Value | None:
+    (x,) = operands
+    return x if x.type.shape[params[0]] <= 1 or is_zero(x) else None
+
+
+def _cumsum_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
+    # One window over all that came before: XLA turns it into a scan by blocks, linear in the length.
+    axis, reverse = node.params
+    t = node.type
+    n = t.shape[axis]
+    if n <= 1:
+        return xs[0]
+    window = [1] * t.ndim
+    low, high = [0] * t.ndim, [0] * t.ndim
+    window[axis] = n
+    (high if reverse else low)[axis] = n - 1
+    return lo.reduce_window("add", xs[0], t, tuple(window), tuple(low), tuple(high), t)
+
+
+CUMSUM: Final = define(
+    Op(
+        "cumsum",
+        "Running sums along an axis, from its end if reverse.",
+        ("x",),
+        attributes=(Attribute("axis", "int"), Attribute("reverse", "bool")),
+        infer=_cumsum_infer,
+        kernel=_cumsum_kernel,
+        exact_f32=True,
+        may_alias=False,
+        transpose={0: lambda ct, operands, params: apply(CUMSUM, (ct,), (params[0], not params[1]))},
+        batch=lambda xs, mapped, params: apply(CUMSUM, (xs[0],), (params[0] + 1, params[1])),
+        stablehlo=_cumsum_stablehlo,
+        fold=_cumsum_fold,
+        samples=(
+            Sample(((4,),), (0, False)),
+            Sample(((2, 3),), (1, True)),
+            Sample(((3, 2),), (0, False)),
+        ),
+    )
+)
+
+
+# ---- public functions ---------------------------------------------------------------------------
+
+
+def reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
+    """Apply a reduction to a float array.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+    """
+    v = float_operand(op.name, x)
+    axes = axis_set(op.name, axis, v.type.ndim)
+    r = apply_weakly(op, v, (axes,))
+    return apply_weakly(RESHAPE, r, (kept(v.type.shape, axes),)) if keepdims else r
+
+
+def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """The sum over axes; float32 values are added in float64 and the result rounded once.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.sum(qb.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+        Tensor([4., 6.], dtype=float64)
+    """
+    return reduction(SUM, x, axis, keepdims)
+
+
+def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """The arithmetic mean over axes; NaN of no elements.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for bool arrays, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.mean(qb.array([1.0, 2.0, 6.0]))
+        Tensor(3., dtype=float64)
+    """
+    return reduction(MEAN, x, axis, keepdims)
+
+
+def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """The largest element along axes, NaN if there is one. Ties share the derivative equally.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for bool arrays, no elements, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.grad(qb.max)(qb.array([2.0, -1.0, 2.0]))
+        Tensor([0.5, 0. , 0.5], dtype=float64)
+    """
+    return reduction(MAX, x, axis, keepdims)
+
+
+def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
+    """The smallest element along axes, NaN if there is one. Ties share the derivative equally.
+
+    Args:
+        x: array-like.
+        axis: an axis, several, or None for all.
+        keepdims: keep the reduced axes with extent 1.
+
+    Raises:
+        ValueError: for bool arrays, no elements, and axes that do not exist or are given twice.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.min(qb.array([[1.0, 2.0], [3.0, 0.0]]), axis=1)
+        Tensor([1., 0.], dtype=float64)
+    """
+    return reduction(MIN, x, axis, keepdims)
+
+
+def cumsum(x: object, axis: object = None, reverse: bool = False) -> Value:
+    """Running sums along an axis.
+
+    Args:
+        x: array-like.
+        axis: the axis; None flattens first.
+        reverse: sum from the end of the axis.
+
+    Raises:
+        ValueError: for bool arrays and axes that do not exist.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.cumsum(qb.array([1.0, 2.0, 3.0]))
+        Tensor([1., 3., 6.], dtype=float64)
+    """
+    v = float_operand("cumsum", x)
+    if axis is None:
+        v = apply_weakly(RESHAPE, v, ((v.type.size,),))
+        axis = 0
+    return apply_weakly(CUMSUM, v, (axis_index("cumsum", axis, v.type.ndim), bool(reverse)))

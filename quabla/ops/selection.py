@@ -1,0 +1,216 @@
+"""Comparison and selection: what decides between values elementwise, and the only elementwise ops on bool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import dtypes
+from quabla.ops.dispatch import Value, apply, as_value, is_number, promote, scalar
+from quabla.ops.records import INF, NAN, binary_function, check_one_dtype, infer_elementwise, listed
+from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.rules import unbroadcast, zeros
+from quabla.ops.types import Params, TensorType, broadcast_shapes
+
+__all__ = ["COMPARE", "GREATER", "WHERE", "choose", "compare", "gt", "test", "where"]
+
+KINDS: Final = {
+    "equal": (np.equal, "EQ"),
+    "not_equal": (np.not_equal, "NE"),
+    "less": (np.less, "LT"),
+    "less_equal": (np.less_equal, "LE"),
+    "greater": (np.greater, "GT"),
+    "greater_equal": (np.greater_equal, "GE"),
+}
+
+
+def _infer_compare(types: Sequence[TensorType], params: Params) -> TensorType:
+    kind = params[0]
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind}")
+    check_one_dtype(types)
+    if not types[0].dtype.is_float and kind not in ("equal", "not_equal"):
+        raise ValueError(f"{kind} needs float operands, got {listed(types)}")
+    return types[0].with_shape(broadcast_shapes(*[t.shape for t in types])).with_dtype(dtypes.bool_)
+
+
+def _compare_stablehlo(lo: Any, xs: Sequence[Any], node: Any, kind: str = "") -> Any:
+    a, b = node.operands
+    shape = node.type.shape
+    x, y = lo.broadcast(xs[0], a.type, shape), lo.broadcast(xs[1], b.type, shape)
+    return lo.compare(KINDS[kind or node.params[0]][1], x, y, a.type.with_shape(shape))
+
+
+COMPARE: Final = define(
+    Op(
+        "compare",
+        "A comparison, as bool; NaN is unequal to everything.",
+        ("x1", "x2"),
+        attributes=(Attribute("kind", "str"),),
+        infer=_infer_compare,
+        kernel=lambda params, types: KINDS[params[0]][0],
+        exact_f32=True,
+        elementwise=True,
+        differentiable=False,
+        stablehlo=_compare_stablehlo,
+        samples=(
+            *(Sample(((2, 3), (3,)), (kind,)) for kind in KINDS),
+            Sample(((2, 3), (2, 3)), ("equal",), dtypes=(dtypes.bool_, dtypes.bool_)),
+            Sample(((3,), ()), ("not_equal",), dtypes=(dtypes.bool_, dtypes.bool_)),
+        ),
+        special=(((-0.0, 0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((-INF, INF), 1.0), ((INF, INF), 0.0)),
+    )
+)
+
+
+def _greater_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+    to = types[0].dtype.numpy
+    return lambda x, y: np.greater(x, y).astype(to)
+
+
+GREATER: Final = define(
+    Op(
+        "greater",
+        "1 where the first operand is greater, else 0, in the dtype of the operands.",
+        ("x1", "x2"),
+        infer=infer_elementwise,
+        kernel=_greater_kernel,
+        exact_f32=True,
+        elementwise=True,
+        differentiable=False,
+        stablehlo=lambda lo, xs, node: lo.op(
+            "stablehlo.convert", node.type, [_compare_stablehlo(lo, xs, node, "greater")]
+        ),
+        samples=(Sample(((2, 3), (2, 3))), Sample(((2, 3), ()))),
+        special=(((0.0, -0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((INF, 1.0), 1.0), ((1.0, 1.0), 0.0)),
+    )
+)
+
+
+def _infer_where(types: Sequence[TensorType], params: Params) -> TensorType:
+    mask, *branches = types
+    if mask.dtype is not dtypes.bool_:
+        raise ValueError(f"the mask must be bool, got {mask}")
+    check_one_dtype(branches)
+    return branches[0].with_shape(broadcast_shapes(*[t.shape for t in types]))
+
+
+def _fold_where(operands: Sequence[Value], params: Params) -> Value | None:
+    mask, x, y = operands
+    type = _infer_where([v.type for v in operands], params)
+    if mask.splat is not None or x is y:
+        chosen = x if mask.splat or x is y else y
+        return chosen if chosen.type is type else _broadcast(chosen, type)
+    if x.splat is True and y.splat is False and mask.type is type:
+        return mask
+    if mask.op is WHERE and mask.operands[1].splat is False and mask.operands[2].splat is True:
+        negated = mask.operands[0]
+        return apply(WHERE, (negated, y, x)) if negated.type is mask.type else None
+    return None
+
+
+def _broadcast(x: Value, type: TensorType) -> Value:
+    from quabla.ops.shaping import BROADCAST
+
+    return apply(BROADCAST, (x,), (type.shape,))
+
+
+def _where_transpose(branch: int) -> Callable[..., Any]:
+    def transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
+        kept = (ct, zeros(ct.type)) if branch == 1 else (zeros(ct.type), ct)
+        return unbroadcast(apply(WHERE, (operands[0], *kept)), operands[branch].type.shape)
+
+    return transpose
+
+
+WHERE: Final = define(
+    Op(
+        "where",
+        "The second operand where the first is true, else the third; only what is selected has a derivative.",
+        ("mask", "on_true", "on_false"),
+        infer=_infer_where,
+        kernel=lambda params, types: np.where,
+        exact_f32=True,
+        elementwise=True,
+        transpose={1: _where_transpose(1), 2: _where_transpose(2)},
+        joint=True,
+        stablehlo="stablehlo.select",
+        fold=_fold_where,
+        samples=(
+            Sample(((2, 3), (2, 3), (2, 3)), dtypes=(dtypes.bool_, dtypes.float64, dtypes.float64)),
+            Sample(((3,), (), (2, 3)), dtypes=(dtypes.bool_, dtypes.float64, dtypes.float64)),
+            Sample(((2,), (2,), (2,)), dtypes=(dtypes.bool_, dtypes.bool_, dtypes.bool_)),
+        ),
+    )
+)
+
+
+def compare(lhs: object, rhs: object, kind: str) -> Value:
+    """A comparison, elementwise, as a bool array.
+
+    Args:
+        lhs: an array, or what ``asarray`` makes one of.
+        rhs: another one. Two bool arrays can only be ``equal`` or ``not_equal``.
+        kind: ``equal``, ``not_equal``, ``less``, ``less_equal``, ``greater`` or ``greater_equal``.
+
+    Raises:
+        ValueError: for different float dtypes, or shapes that do not broadcast.
+    """
+    operands: list[Any] = [v if is_number(v) else as_value(v) for v in (lhs, rhs)]
+    if any(is_number(v) or v.type.dtype.is_float for v in operands):
+        operands, _ = promote(kind, *operands)
+    return apply(COMPARE, tuple(operands), (kind,))
+
+
+def where(mask: object, on_true: object, on_false: object) -> Value:
+    """``on_true`` where ``mask`` holds, else ``on_false``, elementwise.
+
+    A derivative goes to the selected branch only, and none to the mask.
+
+    Args:
+        mask: a bool array, or a float one, which holds where it is not 0.
+        on_true: a float or bool array or a number; two numbers give float64.
+        on_false: another one.
+
+    Raises:
+        ValueError: for different float dtypes, or shapes that do not broadcast.
+    """
+    m = as_value(mask)
+    if m.type.dtype.is_float:
+        m = test(m, "not_equal", 0.0)
+    branches: list[Any] = [v if is_number(v) else as_value(v) for v in (on_true, on_false)]
+    if _all_bool(branches):
+        x, y = (scalar(v, dtypes.bool_) if is_number(v) else v for v in branches)
+        return apply(WHERE, (m, x, y))
+    (x, y), weak = promote("where", *branches)
+    r = apply(WHERE, (m, x, y))
+    if weak:
+        r.weak = True
+    return r
+
+
+def _all_bool(branches: Sequence[Any]) -> bool:
+    """Whether all are bool and at least one is an array."""
+    arrays = [v for v in branches if not is_number(v)]
+    numbers = [v for v in branches if is_number(v)]
+    bools = [isinstance(v, (bool, np.bool_)) for v in numbers] + [v.type.dtype is dtypes.bool_ for v in arrays]
+    return bool(arrays) and all(bools)
+
+
+gt: Final = binary_function(GREATER, "gt")
+
+
+def test(x: Value, kind: str, y: float) -> Value:
+    """A comparison with a number, for rules."""
+    return apply(COMPARE, (x, scalar(y, x.type.dtype)), (kind,))
+
+
+def choose(mask: Value, x: Value | float, y: Value | float) -> Value:
+    """``where`` for rules: a number takes the dtype of the other branch."""
+    if isinstance(x, (int, float)):
+        x = scalar(x, y.type.dtype)  # type: ignore[union-attr]
+    elif isinstance(y, (int, float)):
+        y = scalar(y, x.type.dtype)
+    return apply(WHERE, (mask, x, y))

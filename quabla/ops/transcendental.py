@@ -1,0 +1,331 @@
+"""Transcendental ops: trigonometric, hyperbolic, exponential and logarithmic functions, their inverses, erf and erfc.
+
+Derivatives keep their relative accuracy in the tails, and so do theirs: ``tanh`` has the derivative ``sech2``, not
+``1 - tanh**2``, which is 0 from 19 on; ``arcsin`` has ``1 / sqrt((1 - x) (1 + x))``, not ``1 / sqrt(1 - x**2)``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from quabla.ops.decompositions import Term, decomposed, erf_formula, erfc_formula, select
+from quabla.ops.dispatch import Value
+from quabla.ops.elementwise import cbrt, hypot, rsqrt, sqrt
+from quabla.ops.records import INF, NAN, unary_function, unary_op
+from quabla.ops.registry import Op
+
+__all__ = [
+    "ARCCOS",
+    "ARCCOSH",
+    "ARCSIN",
+    "ARCSINH",
+    "ARCTAN",
+    "ARCTANH",
+    "COS",
+    "COSH",
+    "ERF",
+    "ERFC",
+    "EXP",
+    "EXPM1",
+    "LOG",
+    "LOG1P",
+    "LOG2",
+    "LOG10",
+    "LOGISTIC",
+    "SECH2",
+    "SIN",
+    "SINH",
+    "SOFTPLUS",
+    "TAN",
+    "TANH",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "sech2",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "tan",
+    "tanh",
+]  # fmt: skip
+
+_PI: Final = math.pi
+_LN2: Final = math.log(2.0)
+
+#: Signed zeros that stay as they are.
+_ODD: Final = ((0.0, 0.0), (-0.0, -0.0))
+
+
+# ---- trigonometric ------------------------------------------------------------------------------
+
+
+def _arcsin_slope(x: Value, r: Value) -> Value:
+    return rsqrt((1.0 - x) * (1.0 + x))
+
+
+def _arctan_slope(x: Value, r: Value) -> Value:
+    c = 1.0 / hypot(1.0, x)  # 1 + x**2 overflows long before its reciprocal and the derivatives of that underflow
+    return c * c
+
+
+SIN: Final = unary_op(
+    "sin", "The sine of an angle in radians.", np.sin, lambda x, r: cos(x), "stablehlo.sine",
+    special=(*_ODD, (INF, NAN), (-INF, NAN)),
+)  # fmt: skip
+COS: Final = unary_op(
+    "cos", "The cosine of an angle in radians.", np.cos, lambda x, r: -sin(x), "stablehlo.cosine",
+    special=((0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)),
+)  # fmt: skip
+TAN: Final = unary_op(
+    "tan", "The tangent of an angle in radians.", np.tan, lambda x, r: 1.0 + r * r, "stablehlo.tan",
+    special=(*_ODD, (INF, NAN), (-INF, NAN)),
+)  # fmt: skip
+ARCSIN: Final = unary_op(
+    "arcsin", "The angle from -pi/2 to pi/2 with this sine.", np.arcsin, _arcsin_slope,
+    decomposed("arcsin", lambda x: x.atan2(((1.0 - x) * (1.0 + x)).sqrt())),
+    special=(*_ODD, (1.0, _PI / 2), (-1.0, -_PI / 2), (1.5, NAN), (INF, NAN)),
+)  # fmt: skip
+ARCCOS: Final = unary_op(
+    "arccos", "The angle from 0 to pi with this cosine.", np.arccos, lambda x, r: -_arcsin_slope(x, r),
+    decomposed("arccos", lambda x: ((1.0 - x) * (1.0 + x)).sqrt().atan2(x)),
+    special=((1.0, 0.0), (0.0, _PI / 2), (-1.0, _PI), (1.5, NAN), (-INF, NAN)),
+)  # fmt: skip
+ARCTAN: Final = unary_op(
+    "arctan", "The angle from -pi/2 to pi/2 with this tangent.", np.arctan, _arctan_slope,
+    decomposed("arctan", lambda x: x.atan2(1.0)),
+    special=(*_ODD, (INF, _PI / 2), (-INF, -_PI / 2)),
+)  # fmt: skip
+
+
+# ---- hyperbolic ---------------------------------------------------------------------------------
+
+#: exp does not overflow below; sinh and cosh reach further, by the square of half the exponential.
+_EXP_OVERFLOWS: Final = {"f64": 709.0, "f32": 88.0}
+
+
+def _far(a: Term, near: Term) -> Term:
+    """``near``, but ``exp(a) / 2`` without overflow where ``exp(a)`` does."""
+    h = (0.5 * a).exp()
+    return select(a.gt(_EXP_OVERFLOWS[a.type.dtype.mlir]), 0.5 * h * h, near)
+
+
+def _sinh_formula(x: Term) -> Term:
+    a = x.abs()
+    e = a.expm1()
+    return x.sign() * _far(a, 0.5 * (e + e / (e + 1.0)))
+
+
+def _cosh_formula(x: Term) -> Term:
+    a = x.abs()
+    e = a.exp()
+    return _far(a, 0.5 * e + 0.5 / e)
+
+
+def _sech2_kernel(x: Any) -> Any:
+    c = 1.0 / np.cosh(x)
+    return c * c
+
+
+def _sech2_formula(x: Term) -> Term:
+    e = (-2.0 * x.abs()).exp()
+    d = 1.0 + e
+    return 4.0 * e / (d * d)
+
+
+def _arcsinh_formula(x: Term) -> Term:
+    a = x.abs()
+    near = (a + a * a / (1.0 + (1.0 + a * a).sqrt())).log1p()
+    return x.sign() * select(a.gt(1e8), a.log() + _LN2, near)
+
+
+def _arccosh_formula(x: Term) -> Term:
+    t = x - 1.0
+    near = (t + t.sqrt() * (t + 2.0).sqrt()).log1p()
+    return select(x.gt(1e8), x.log() + _LN2, near)
+
+
+def _arctanh_formula(x: Term) -> Term:
+    a = x.abs()
+    return x.sign() * (0.5 * (2.0 * a / (1.0 - a)).log1p())
+
+
+def _inverse_radius(x: Value, r: Value) -> Value:
+    return 1.0 / hypot(1.0, x)
+
+
+SINH: Final = unary_op(
+    "sinh", "The hyperbolic sine.", np.sinh, lambda x, r: cosh(x), decomposed("sinh", _sinh_formula),
+    special=(*_ODD, (INF, INF), (-INF, -INF)),
+)  # fmt: skip
+COSH: Final = unary_op(
+    "cosh", "The hyperbolic cosine.", np.cosh, lambda x, r: sinh(x), decomposed("cosh", _cosh_formula),
+    special=((0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF)),
+)  # fmt: skip
+TANH: Final = unary_op(
+    "tanh", "The hyperbolic tangent.", np.tanh, lambda x, r: sech2(x), "stablehlo.tanh",
+    special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
+)  # fmt: skip
+SECH2: Final = unary_op(
+    "sech2", "1 over the square of the hyperbolic cosine: the derivative of tanh.", _sech2_kernel,
+    lambda x, r: -2.0 * tanh(x) * r, decomposed("sech2", _sech2_formula),
+    special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0), (20.0, 1.6993417021166356e-17)),
+)  # fmt: skip
+ARCSINH: Final = unary_op(
+    "arcsinh", "The number with this hyperbolic sine.", np.arcsinh, _inverse_radius,
+    decomposed("arcsinh", _arcsinh_formula), special=(*_ODD, (INF, INF), (-INF, -INF)),
+)  # fmt: skip
+ARCCOSH: Final = unary_op(
+    "arccosh", "The non-negative number with this hyperbolic cosine.", np.arccosh,
+    lambda x, r: rsqrt(x - 1.0) * rsqrt(x + 1.0), decomposed("arccosh", _arccosh_formula), lo=1.2, hi=3.0,
+    special=((1.0, 0.0), (0.5, NAN), (-2.0, NAN), (INF, INF), (-INF, NAN)),
+)  # fmt: skip
+ARCTANH: Final = unary_op(
+    "arctanh", "The number with this hyperbolic tangent.", np.arctanh, lambda x, r: 1.0 / ((1.0 - x) * (1.0 + x)),
+    decomposed("arctanh", _arctanh_formula), special=(*_ODD, (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)),
+)  # fmt: skip
+
+
+# ---- exponentials -------------------------------------------------------------------------------
+
+
+def _logistic_kernel(x: Any) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0.0, e, 1.0) / (1.0 + e)
+
+
+def _softplus_kernel(x: Any) -> Any:
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+EXP: Final = unary_op(
+    "exp", "The exponential function.", np.exp, lambda x, r: r, "stablehlo.exponential",
+    special=((0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1.0, math.e)),
+)  # fmt: skip
+EXPM1: Final = unary_op(
+    "expm1", "exp(x) - 1, accurate near 0.", np.expm1, lambda x, r: exp(x), "stablehlo.exponential_minus_one",
+    special=(*_ODD, (INF, INF), (-INF, -1.0)),
+)  # fmt: skip
+LOGISTIC: Final = unary_op(
+    "logistic", "The logistic sigmoid, 1 / (1 + exp(-x)).", _logistic_kernel, lambda x, r: 0.25 * sech2(0.5 * x),
+    "stablehlo.logistic", special=((0.0, 0.5), (-0.0, 0.5), (INF, 1.0), (-INF, 0.0)),
+)  # fmt: skip
+SOFTPLUS: Final = unary_op(
+    "softplus", "log(1 + exp(x)), without overflow.", _softplus_kernel, lambda x, r: sigmoid(x),
+    decomposed("softplus", lambda x: x.maximum(0.0) + (-x.abs()).exp().log1p()),
+    special=((0.0, _LN2), (-0.0, _LN2), (INF, INF), (-INF, 0.0), (1000.0, 1000.0)),
+)  # fmt: skip
+
+
+# ---- logarithms ---------------------------------------------------------------------------------
+
+
+def _log_in_base(name: str, base: float, kernel: Any) -> Op:
+    """A logarithm that is exact at the integer powers of its base."""
+    scale = 1.0 / math.log(base)
+
+    def formula(x: Term) -> Term:
+        y = x.log() * scale
+        n = y.round()
+        return select(x.of(base).apply("power", n).eq(x), n, y)
+
+    return unary_op(
+        name, f"The logarithm in base {base:g}.", kernel, lambda x, r: scale / x, decomposed(name, formula),
+        special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF), (base**3, 3.0)),
+    )  # fmt: skip
+
+
+LOG: Final = unary_op(
+    "log", "The natural logarithm.", np.log, lambda x, r: 1.0 / x, "stablehlo.log",
+    special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF)),
+)  # fmt: skip
+LOG1P: Final = unary_op(
+    "log1p", "log(1 + x), accurate near 0.", np.log1p, lambda x, r: 1.0 / (1.0 + x), "stablehlo.log_plus_one",
+    special=(*_ODD, (-1.0, -INF), (-1.5, NAN), (-INF, NAN), (INF, INF)),
+)  # fmt: skip
+LOG2: Final = _log_in_base("log2", 2.0, np.log2)
+LOG10: Final = _log_in_base("log10", 10.0, np.log10)
+
+
+# ---- error functions ----------------------------------------------------------------------------
+
+_TWO_OVER_SQRT_PI: Final = 2.0 / math.sqrt(_PI)
+#: Above, SciPy's erfc loses digits in squaring its argument.
+_ERFC_TAIL: Final = 2.0
+
+
+def _erf_kernel(x: Any) -> Any:
+    from scipy.special import erf
+
+    return erf(x)
+
+
+def _erfc_kernel(x: Any) -> Any:
+    from scipy.special import erfc, erfcx
+
+    r = np.asarray(erfc(x))
+    tail = x > _ERFC_TAIL
+    if tail.any():
+        t = np.minimum(x[tail], 30.0)
+        short = np.rint(t * 2.0**20) / 2.0**20  # its square is exact
+        r[tail] = erfcx(t) * np.exp((short - t) * (short + t)) * np.exp(-short * short)
+    return r
+
+
+def _gaussian(x: Value) -> Value:
+    return _TWO_OVER_SQRT_PI * exp(-(x * x))
+
+
+ERF: Final = unary_op(
+    "erf", "The error function.", _erf_kernel, lambda x, r: _gaussian(x), decomposed("erf", erf_formula),
+    special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
+)  # fmt: skip
+ERFC: Final = unary_op(
+    "erfc", "The complementary error function, 1 - erf(x).", _erfc_kernel, lambda x, r: -_gaussian(x),
+    decomposed("erfc", erfc_formula), special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0)),
+)  # fmt: skip
+
+
+# ---- public functions ---------------------------------------------------------------------------
+
+sin: Final = unary_function(SIN)
+cos: Final = unary_function(COS)
+tan: Final = unary_function(TAN)
+arcsin: Final = unary_function(ARCSIN)
+arccos: Final = unary_function(ARCCOS)
+arctan: Final = unary_function(ARCTAN)
+sinh: Final = unary_function(SINH)
+cosh: Final = unary_function(COSH)
+tanh: Final = unary_function(TANH)
+sech2: Final = unary_function(SECH2)
+arcsinh: Final = unary_function(ARCSINH)
+arccosh: Final = unary_function(ARCCOSH)
+arctanh: Final = unary_function(ARCTANH)
+exp: Final = unary_function(EXP)
+expm1: Final = unary_function(EXPM1)
+sigmoid: Final = unary_function(LOGISTIC, "sigmoid")
+softplus: Final = unary_function(SOFTPLUS)
+log: Final = unary_function(LOG)
+log1p: Final = unary_function(LOG1P)
+log2: Final = unary_function(LOG2)
+log10: Final = unary_function(LOG10)
+erf: Final = unary_function(ERF)
+erfc: Final = unary_function(ERFC)

@@ -1,0 +1,102 @@
+"""The CPU engine: the NumPy plan at once, XLA when it pays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quabla import errors
+from quabla.config import config
+from quabla.tracing import engines
+from quabla.tracing.graph import Graph
+from quabla.tracing.plan import Plan
+
+__all__ = ["CpuEngine"]
+
+# A deterministic model of both engines, in microseconds. It decides when compiling pays; it never looks at a clock,
+# so the same program makes the same choice on every run.
+_PLAN_CALL: Final = 2.0
+_PLAN_OP: Final = 1.5
+_PLAN_BYTE: Final = 2.5e-4
+_XLA_CALL: Final = 60.0
+_XLA_BYTE: Final = 0.5e-4
+_COMPILE: Final = 40_000.0
+_COMPILE_OP: Final = 350.0
+
+
+class CpuEngine:
+    """Runs one graph on the CPU with the engine that ``config.cpu_engine`` names.
+
+    With ``"auto"`` the plan runs until the time it has cost by the model would have paid for compiling; programs
+    that XLA would not run faster stay on the plan for good.
+
+    Attributes:
+        name: the engine of the last call, ``"numpy"`` or ``"xla"``.
+    """
+
+    __slots__ = ("_compile_cost", "_gain", "_graph", "_lock", "_plan", "_spent", "_xla", "name")
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph: Final = graph
+        self._lock: Final = threading.Lock()
+        self._plan: Plan | None = None
+        self._xla: Any = None
+        self._spent = 0.0
+        self._gain = 0.0
+        self._compile_cost = 0.0
+        self.name = "numpy"
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """The results for these input arrays."""
+        mode = config.cpu_engine
+        if mode == "auto":
+            if self._xla is None:
+                plan = self._plan or self._make_plan()
+                if self._gain <= 0.0:
+                    self.name = "numpy"
+                    return plan(arrays)
+                self._spent += self._gain
+                if self._spent < self._compile_cost:
+                    self.name = "numpy"
+                    return plan(arrays)
+                self._prepare_xla_or_stay()
+                if self._xla is None:
+                    return plan(arrays)
+        elif mode == "numpy":
+            self.name = "numpy"
+            return (self._plan or self._make_plan())(arrays)
+        elif self._xla is None:
+            self._make_xla()
+        self.name = "xla"
+        return self._xla(arrays)
+
+    def _make_plan(self) -> Plan:
+        plan = Plan(self._graph)
+        on_plan = _PLAN_CALL + _PLAN_OP * plan.op_count + _PLAN_BYTE * plan.bytes_moved
+        on_xla = _XLA_CALL + _XLA_BYTE * plan.bytes_moved
+        self._gain = on_plan - on_xla
+        self._compile_cost = _COMPILE + _COMPILE_OP * plan.op_count
+        self._plan = plan
+        return plan
+
+    def _prepare_xla_or_stay(self) -> None:
+        """Compile; a program that has no lowering stays on the plan."""
+        try:
+            self._make_xla()
+        except errors.UnsupportedOperationError:
+            self._gain = 0.0
+
+    def _make_xla(self) -> None:
+        with self._lock:
+            if self._xla is None:
+                from quabla.lowering.exact_f32 import widen
+                from quabla.lowering.to_stablehlo import lower
+                from quabla.runtime import xla
+
+                module = lower(self._graph)
+                widen(module)
+                self._xla = xla.compile(module)
+
+
+engines.install(CpuEngine)

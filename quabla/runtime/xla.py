@@ -1,0 +1,245 @@
+"""XLA on the CPU, through jaxlib's client. jax itself is never imported.
+
+jaxlib's interface is private. Everything that touches it is in this file, and works with jaxlib 0.10 (the newest for
+Python 3.11) and 0.12 alike.
+
+Exact arithmetic
+    ``+ - * /`` and ``sqrt`` give the same bits as NumPy, op by op, but XLA has to be kept from three habits:
+
+    * It contracts ``a * b + c`` to a fused multiply-add wherever the instruction set has one. The client is therefore
+      made with ``--xla_cpu_max_isa=AVX``, the newest instruction set without it, in ``XLA_FLAGS``. XLA reads that
+      variable once in a process; the user's own value is kept in front of ours, and is back in place afterwards.
+    * Its algebraic simplifier reassociates: ``x / c`` becomes ``x * (1 / c)``, ``(x + c) + d`` becomes
+      ``x + (c + d)``, ``exp(x) * exp(y)`` becomes ``exp(x + y)``. It is switched off for our programs.
+    * It drops roundings to float32 between two float64 ops. That is switched off as well.
+
+    Where XLA was already running in the process (somebody uses jax) or the processor has no AVX, the first point cannot
+    be had. A program of three ops finds that out. Then products of float32 programs are rounded explicitly, which stays
+    exact; float64 programs may differ in the last bit, and a warning says so once.
+
+Subnormal numbers
+    XLA computes with subnormal numbers flushed to zero, in float32 and float64, whatever its flags. Results below
+    2.2e-308 (1.2e-38 for float32) in magnitude are zero here, where NumPy keeps them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import errors
+from quabla.mlir import ir, read_type
+
+__all__ = ["compile", "has_exact_arithmetic"]
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+_FLAG: Final = "--xla_cpu_max_isa=AVX"
+_OPTIONS: Final = [("xla_disable_hlo_passes", "algsimp"), ("xla_allow_excess_precision", False)]
+
+_lock: Final = threading.Lock()
+_client: _Client | None = None
+
+
+def compile(module: ir.Module) -> Run:
+    """Compile the function ``main`` of a StableHLO module.
+
+    float32 programs get the library's float32 semantics from ``quabla.lowering.exact_f32.widen`` beforehand; this
+    compiles what it is given. See the module's documentation for what XLA does to subnormal numbers.
+
+    Returns:
+        A function from the argument arrays, in order, to the result arrays, which are read-only. It may be called from
+        any number of threads.
+
+    Raises:
+        QuablaError: where XLA cannot compile the module; calling the function raises it where XLA cannot run it.
+    """
+    return _ready().compile(module)
+
+
+def has_exact_arithmetic() -> bool:
+    """Whether float64 ``+ - * /`` and ``sqrt`` give NumPy's bits: False only where XLA was started by somebody else."""
+    return _ready().exact
+
+
+def _ready() -> _Client:
+    """The process's client, made by the first caller."""
+    global _client
+    client = _client
+    if client is None:
+        with _lock:
+            client = _client
+            if client is None:
+                client = _client = _Client()
+    return client
+
+
+class _Client:
+    """jaxlib's CPU client and what every program shares.
+
+    Attributes:
+        exact: whether XLA leaves ``a * b + c`` uncontracted.
+    """
+
+    def __init__(self) -> None:
+        with _environment():
+            try:
+                from jaxlib import _jax, xla_client
+            except ImportError as e:
+                raise errors.QuablaError(f"XLA needs the package jaxlib, which cannot be imported: {e}") from e
+            self._jax: Final[Any] = _jax
+            try:
+                # Synchronous dispatch halves the time of a small call: nothing waits for another thread.
+                self._client: Final[Any] = xla_client.make_cpu_client(asynchronous=False)
+            except (RuntimeError, TypeError) as e:
+                raise errors.QuablaError(f"XLA's CPU client cannot be made: {_first_line(e)}") from e
+
+        class Placement(xla_client.SingleDeviceSharding):
+            """Everything on the one device. jaxlib 0.10 asks for what jax's own subclass adds."""
+
+            memory_kind = None
+
+            def _to_xla_hlo_sharding(self, rank: int) -> Any:
+                return xla_client.HloSharding.replicate()
+
+        self._device: Final = self._client.devices()[0]
+        self._devices: Final = xla_client.DeviceList((self._device,))
+        self._placement: Final = Placement(self._device)
+        self._options: Final = xla_client.CompileOptions()
+        self._options.num_replicas = self._options.num_partitions = 1
+        self._options.env_option_overrides = _OPTIONS
+        self.exact = True
+        self.exact = self._keeps_products()
+
+    def compile(self, module: ir.Module) -> Run:
+        from quabla.lowering.exact_f32 import guard_products
+        from quabla.lowering.to_stablehlo import portable_artifact
+
+        inputs, outputs = _signature(module)
+        if not self.exact:
+            text = str(module)
+            if "xf32" in text or "<f32" in text:
+                module = ir.Module.parse(text, module.context)
+                guard_products(module)
+            if "xf64" in text or "<f64" in text:
+                _warn_of_contraction()
+        try:
+            program = self._client.compile_and_load(portable_artifact(module), self._devices, self._options)
+        except (RuntimeError, ValueError) as e:
+            types = f"({', '.join(map(repr, inputs))}) -> ({', '.join(map(repr, outputs))})"
+            raise errors.QuablaError(f"XLA cannot compile the program of type {types}: {_first_line(e)}") from e
+        return self._runner(program, inputs, outputs)
+
+    def _runner(self, program: Any, inputs: list[Any], outputs: list[Any]) -> Run:
+        put, execute = self._jax.batched_device_put, program.execute_sharded
+        placement, devices = self._placement, [self._device]
+        arguments = [_Described(t) for t in inputs]
+        wanted = [(t.shape, t.dtype.numpy) for t in inputs]
+        make = self._jax.array_result_handler
+        # jaxlib 0.10 checks results with a method that jax patches in, unless told not to.
+        extra = {"_skip_checks": True} if "_skip_checks" in (make.__doc__ or "") else {}
+        handlers = [make(_Described(t), placement, committed=True, **extra) for t in outputs]
+
+        def run(arrays: Sequence[Any]) -> list[Any]:
+            buffers = []
+            for x, a, (shape, dtype) in zip(arrays, arguments, wanted, strict=True):
+                if x.shape != shape or x.dtype != dtype:  # XLA would read the memory as if it fitted
+                    raise _unfit(arrays, inputs)
+                buffers.append(put(a, placement, [x], devices, True, enable_x64=True))
+            try:
+                results = execute(buffers).consume_with_handlers(handlers)
+                return [np.asarray(r) for r in results]
+            except RuntimeError as e:
+                raise errors.QuablaError(f"XLA cannot run the program: {_first_line(e)}") from e
+
+        return run
+
+    def _keeps_products(self) -> bool:
+        """Whether a compiled ``a * b + c`` rounds its product."""
+        from quabla.mlir import context
+
+        module = ir.Module.parse(_CONTRACTION, context())
+        a = np.full(8, 1.0 + 2.0**-30)
+        (r,) = self.compile(module)([a, a, -(a * a)])
+        return not r.any()
+
+
+_CONTRACTION: Final = """
+func.func public @main(%a: tensor<8xf64>, %b: tensor<8xf64>, %c: tensor<8xf64>) -> tensor<8xf64> {
+  %0 = stablehlo.multiply %a, %b : tensor<8xf64>
+  %1 = stablehlo.add %0, %c : tensor<8xf64>
+  return %1 : tensor<8xf64>
+}
+"""
+
+
+class _Described:
+    """The shape and dtype of an argument or result, in the words that jaxlib asks for."""
+
+    __slots__ = ("dtype", "ndim", "shape", "size", "weak_type")
+
+    def __init__(self, type: Any) -> None:
+        self.shape = type.shape
+        self.dtype = type.dtype.numpy
+        self.ndim = type.ndim
+        self.size = type.size
+        self.weak_type = False
+
+
+def _signature(module: ir.Module) -> tuple[list[Any], list[Any]]:
+    """The types of the arguments and results of ``main``."""
+    for f in module.body.operations:
+        attributes = f.operation.attributes
+        if f.operation.name == "func.func" and ir.StringAttr(attributes["sym_name"]).value == "main":
+            t = ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
+            return [read_type(i) for i in t.inputs], [read_type(o) for o in t.results]
+    raise errors.QuablaError("the module has no function 'main'")
+
+
+def _unfit(arrays: Sequence[Any], inputs: list[Any]) -> errors.QuablaError:
+    got = ", ".join(f"{x.dtype}{list(x.shape)}" for x in arrays)
+    return errors.QuablaError(f"the program takes ({', '.join(map(repr, inputs))}), got arrays {got}")
+
+
+def _first_line(e: BaseException) -> str:
+    return str(e).strip().split("\n", 1)[0]
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """Our flags in the environment while jaxlib reads it; afterwards it is the user's again."""
+    flags = " ".join(filter(None, [os.environ.get("XLA_FLAGS"), _FLAG]))
+    ours = {"XLA_FLAGS": flags, "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1")}
+    kept = {k: os.environ.get(k) for k in ours}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for k, v in kept.items():
+            if v is None:
+                del os.environ[k]
+            else:
+                os.environ[k] = v
+
+
+_warned = False
+
+
+def _warn_of_contraction() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "XLA contracts products and sums of float64 numbers in this process, so compiled results can differ from "
+            "eager ones in the last bit. It was started before quabla could ask it not to (by jax, for example), or "
+            f"the processor has no instruction set without fused multiply-add. Set XLA_FLAGS={_FLAG} before the first use "
+            "of jax, or quabla.config.cpu_engine = 'numpy'",
+            RuntimeWarning,
+            stacklevel=2,
+        )

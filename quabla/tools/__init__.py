@@ -1,0 +1,1 @@
+"""Command-line tools: ``opt`` is the driver behind ``qb-opt``."""

@@ -1,0 +1,73 @@
+"""Trace caches: one compiled program for each signature a function is called with."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Hashable
+from typing import Any, Final
+
+from quabla import errors
+
+__all__ = ["SignatureCache"]
+
+
+class SignatureCache:
+    """The least recently used ``size`` entries, by signature.
+
+    Args:
+        owner: how warnings call the function.
+        size: how many entries are kept.
+        describe: a signature as text, for warnings.
+    """
+
+    __slots__ = ("_describe", "_entries", "_lock", "_owner", "_size")
+
+    def __init__(self, owner: str, size: int, describe: Callable[[Any], str]) -> None:
+        self._owner: Final = owner
+        self._size: Final = size
+        self._describe: Final = describe
+        self._entries: Final[dict[Hashable, Any]] = {}
+        self._lock: Final = threading.RLock()
+
+    def get(self, key: Hashable) -> Any:
+        """The entry for a signature, or None."""
+        entries = self._entries
+        entry = entries.get(key)
+        if entry is not None and len(entries) > 1:
+            with self._lock:  # the most recently used entry goes last
+                if key in entries:
+                    entries[key] = entries.pop(key)
+        return entry
+
+    def add(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The entry for a signature, made if another thread has not made it meanwhile."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None:
+                return entry
+            entry = make()
+            if len(self._entries) >= self._size:
+                evicted = next(iter(self._entries))
+                del self._entries[evicted]
+                warnings.warn(
+                    f"{self._owner}: the trace for {self._describe(evicted)} was evicted to make room for "
+                    f"{self._describe(key)}; it keeps {self._size} traces. Keep shapes and static values fixed, or "
+                    "raise max_traces",
+                    errors.RetraceWarning,
+                    stacklevel=_user_stacklevel(),
+                )
+            self._entries[key] = entry
+            return entry
+
+
+def _user_stacklevel() -> int:
+    """The ``stacklevel`` at which a warning points at the user's line."""
+    import sys
+
+    level = 1
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and errors.is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+        level += 1
+    return level

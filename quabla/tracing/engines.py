@@ -1,0 +1,37 @@
+"""The engine protocol: what runs a finished graph on arrays.
+
+The NumPy plan is the engine of this layer. The runtime layer installs the one that chooses among all engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from quabla.tracing.graph import Graph
+from quabla.tracing.plan import Plan
+
+__all__ = ["Engine", "engine_for", "install"]
+
+
+class Engine(Protocol):
+    """Runs one program: NumPy arrays in, in the order of the graph's arguments, and NumPy arrays out."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]: ...
+
+
+_factory: Callable[[Graph], Engine] = Plan
+
+
+def install(factory: Callable[[Graph], Engine]) -> None:
+    """Make ``factory`` the maker of engines."""
+    global _factory
+    _factory = factory
+
+
+def engine_for(graph: Graph) -> Engine:
+    """An engine that runs ``graph``."""
+    return _factory(graph)

@@ -1,0 +1,258 @@
+"""From a Python function to a graph: arguments in, pytrees around them, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from quabla import errors, tree
+from quabla.array import Tensor, TensorView
+from quabla.ops import dispatch
+from quabla.ops.types import TensorType, tensor_type
+from quabla.tracing.graph import Graph, TraceTensor, build
+
+__all__ = ["Arguments", "ResultTree", "ShapeDtype", "Traced", "array_leaf", "nested", "trace"]
+
+
+class ShapeDtype:
+    """A placeholder for an array in ``lower``: a shape and a dtype without values.
+
+    Args:
+        shape: a sequence of non-negative ints.
+        dtype: the element type.
+
+    Raises:
+        TypeError: a shape that is not a sequence, or a dtype that is not quabla's.
+        ValueError: an extent that is negative or not an int.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.ShapeDtype((3,))
+        ShapeDtype(shape=(3,), dtype=quabla.float64)
+    """
+
+    __slots__ = ("_type",)
+
+    def __init__(self, shape: Sequence[int], dtype: Any = None) -> None:
+        from quabla import dtypes
+
+        if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
+            raise TypeError(f"ShapeDtype: shape must be a sequence of ints, got {shape!r}")
+        extents = tuple(shape)
+        for n in extents:
+            if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+                raise ValueError(f"ShapeDtype: extents must be non-negative ints, got {n!r} in {extents}")
+        dtype = dtypes.float64 if dtype is None else dtypes.check(dtype, "ShapeDtype: dtype")
+        object.__setattr__(self, "_type", tensor_type(tuple(int(n) for n in extents), dtype))
+
+    @property
+    def type(self) -> TensorType:
+        return self._type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._type.dtype
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"ShapeDtype is immutable; cannot set {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtype) and self._type is other._type
+
+    def __hash__(self) -> int:
+        return hash(self._type)
+
+    def __repr__(self) -> str:
+        return f"ShapeDtype(shape={self._type.shape}, dtype={self._type.dtype!r})"
+
+
+# ---- arguments ------------------------------------------------------------------------------------
+
+
+def array_leaf(x: Any) -> Any:
+    """An array-like leaf as a value; a Python number or placeholder as it is.
+
+    Raises:
+        TypeError: for leaves that are none of these.
+    """
+    kind = x.__class__
+    if kind is Tensor or kind is TraceTensor or kind is float or kind is int or kind is bool:
+        return x
+    if isinstance(x, (np.ndarray, np.generic, TensorView)):
+        return dispatch.hooks.eager.asarray(x)
+    if isinstance(x, (int, float)) or dispatch.is_value(x):
+        return x
+    raise TypeError(
+        f"arguments must be arrays, Python numbers or pytrees of them, got {x!r} of type {type(x).__name__}; "
+        f"mark other arguments static in jit, or close over them{errors.at_user_line()}"
+    )
+
+
+_SINGLE: Final = (float, int, np.ndarray, np.generic)
+
+
+class Arguments:
+    """Positional arguments, flattened one by one.
+
+    Attributes:
+        leaves: the flat leaves, arrays converted.
+        treedefs: the structure of each argument, hashable; None for a single leaf.
+        spans: the range of ``leaves`` that belongs to each argument.
+    """
+
+    __slots__ = ("leaves", "spans", "treedefs")
+
+    def __init__(self, args: Sequence[Any]) -> None:
+        leaves: list[Any] = []
+        treedefs: list[Any] = []
+        spans: list[range] = []
+        for a in args:
+            start = len(leaves)
+            if a.__class__ is Tensor or a.__class__ is TraceTensor:
+                leaves.append(a)
+                treedefs.append(None)
+            elif isinstance(a, _SINGLE) or dispatch.is_value(a):
+                leaves.append(array_leaf(a))
+                treedefs.append(None)
+            else:
+                flat, treedef = tree.flatten_args(a)
+                leaves.extend([array_leaf(x) for x in flat])
+                treedefs.append(treedef)
+            spans.append(range(start, len(leaves)))
+        self.leaves = leaves
+        self.treedefs = tuple(treedefs)
+        self.spans = spans
+
+    def rebuild(self, leaves: Sequence[Any]) -> list[Any]:
+        """The arguments with other leaves in place."""
+        return [self.rebuild_one(i, [leaves[k] for k in span]) for i, span in enumerate(self.spans)]
+
+    def rebuild_one(self, i: int, leaves: Sequence[Any]) -> Any:
+        """Argument ``i`` with other leaves in place."""
+        treedef = self.treedefs[i]
+        return leaves[0] if treedef is None else treedef.unflatten(leaves)
+
+    def types(self) -> Iterator[TensorType]:
+        """The types of the array leaves, in order."""
+        for x in self.leaves:
+            if not isinstance(x, (int, float)):
+                yield x.type
+
+    def key(self) -> tuple[Any, ...]:
+        """The signature: structure, types and, where a leaf is a Python number, its exact value."""
+        return (self.treedefs, *[leaf_key(x) for x in self.leaves])
+
+
+def leaf_key(x: Any) -> Any:
+    """What of a leaf decides whether a trace can be reused."""
+    if isinstance(x, (int, float)):
+        return x.__class__, float.hex(x) if isinstance(x, float) else int(x)
+    return (x.type, True) if x.__class__ is not ShapeDtype and x.weak else x.type
+
+
+# ---- results --------------------------------------------------------------------------------------
+
+
+class ResultTree:
+    """The structure of a traced function's result and what of it was not traced.
+
+    Attributes:
+        treedef: the pytree's structure.
+        leaves: for each leaf the traced value's index among the outputs, wrapped in ``Output``, or the leaf itself.
+        outputs: the traced values.
+    """
+
+    __slots__ = ("leaves", "outputs", "treedef")
+
+    def __init__(self, result: Any) -> None:
+        flat, self.treedef = ([result], None) if result.__class__ is TraceTensor else tree.flatten(result)
+        self.outputs: list[TraceTensor] = []
+        self.leaves: list[Any] = []
+        for x in flat:
+            if x.__class__ is TraceTensor:
+                self.leaves.append(Output(len(self.outputs)))
+                self.outputs.append(x)
+            else:
+                self.leaves.append(x)
+
+    def rebuild(self, outputs: Sequence[Any]) -> Any:
+        """The result with ``outputs`` in place of the traced values."""
+        if self.treedef is None:
+            return outputs[0]
+        return self.treedef.unflatten([outputs[x.index] if x.__class__ is Output else x for x in self.leaves])
+
+
+class Output:
+    """Marks a leaf of a result that is traced."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index: Final = index
+
+
+# ---- tracing --------------------------------------------------------------------------------------
+
+
+class Traced:
+    """A traced function.
+
+    Attributes:
+        graph: the finished graph.
+        result: the structure of the result.
+    """
+
+    __slots__ = ("graph", "result")
+
+    def __init__(self, graph: Graph, result: ResultTree) -> None:
+        self.graph = graph
+        self.result = result
+
+
+def trace(fun: Callable[..., Any], args: Arguments, call: Callable[..., Any] | None = None) -> Traced:
+    """Trace ``fun`` with its array leaves replaced by traced values; Python numbers stay what they are.
+
+    Args:
+        fun: the function.
+        args: its arguments; arrays or placeholders give the types.
+        call: calls ``fun`` with the rebuilt list of arguments, where that is more than ``fun(*args)``.
+    """
+    kept: list[Any] = []
+
+    def run(*values: TraceTensor) -> list[TraceTensor]:
+        rest = iter(values)
+        leaves = []
+        for x in args.leaves:
+            if isinstance(x, (int, float)):
+                leaves.append(x)
+            else:
+                v = next(rest)
+                v.weak = x.__class__ is not ShapeDtype and x.weak
+                leaves.append(v)
+        built = args.rebuild(leaves)
+        kept.append(ResultTree(fun(*built) if call is None else call(built)))
+        return kept[0].outputs
+
+    graph = build(args.types(), None, run)
+    return Traced(graph, kept[0])
+
+
+def nested(traced: Traced, args: Arguments) -> tuple[Any, dict[TraceTensor, Any], list[TraceTensor]]:
+    """A traced function about to be emitted into the graph under construction.
+
+    Returns:
+        Its body, the values of all its arguments (captured ones too) in the current graph, and the nodes that
+        stand for the array leaves, in order.
+    """
+    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    body = traced.graph.body()
+    arrays = [x for x in args.leaves if not isinstance(x, (int, float))]
+    declared = list(body.args[: len(arrays)])
+    values = [graph.lift(x) for x in (*arrays, *traced.graph.captures)]
+    return body, dict(zip(body.args, values, strict=True)), declared

@@ -1,0 +1,1 @@
+"""Transforms: each reads a body of nodes and emits its transform into the graph under construction."""

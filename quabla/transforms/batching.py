@@ -1,0 +1,68 @@
+"""Batching: a body applied to every slice along a mapped axis at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quabla.ops import dispatch
+from quabla.ops.dispatch import Value, apply
+from quabla.ops.registry import Op
+from quabla.ops.rules import align, with_mapped_axis
+from quabla.tracing.graph import Body, Graph, TraceTensor, build
+from quabla.transforms.inline import Env
+
+__all__ = ["graph_vmap", "op_batch", "vmap"]
+
+
+def op_batch(op: Op, operands: tuple[Value, ...], mapped: tuple[bool, ...], params: tuple[object, ...]) -> Value:
+    """One op on operands whose mapped axis comes first; so does the result's.
+
+    Raises:
+        NotImplementedError: for an op without a batching rule.
+    """
+    if op.batch is not None:
+        return op.batch(operands, mapped, params)
+    if op.elementwise:
+        return apply(op, tuple(align(operands, mapped)), params)
+    raise NotImplementedError(f"{op.name} has no batching rule")
+
+
+def vmap(body: Body, env: Env, mapped: set[TraceTensor]) -> tuple[list[Value], list[bool]]:
+    """Emit a body over a mapped axis.
+
+    Args:
+        body: what to map.
+        env: the value of each argument, with the mapped axis first for those that are mapped; extended.
+        mapped: the arguments that are mapped; extended by the nodes that depend on them.
+
+    Returns:
+        The results, and which of them carry the mapped axis.
+    """
+    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    for n in body.nodes:
+        graph.location = n._loc
+        op: Op = n.op  # type: ignore[assignment]
+        operands = tuple([env[k] for k in n.operands])
+        which = tuple([k in mapped for k in n.operands])
+        if True in which:
+            env[n] = op_batch(op, operands, which, n.params)
+            mapped.add(n)
+        else:
+            env[n] = graph.emit(op, operands, n.params)
+    graph.location = None
+    return [env[k] for k in body.outs], [k in mapped for k in body.outs]
+
+
+def graph_vmap(graph: Graph, size: int, mapped: Sequence[bool] | None = None) -> Graph:
+    """A function of the inputs with an extra first axis of ``size`` on those that are ``mapped`` (default: all);
+    every result has it too."""
+    body = graph.body()
+    which = [True] * len(body.args) if mapped is None else list(mapped)
+    types = [a.type.with_shape((size, *a.type.shape)) if m else a.type for a, m in zip(body.args, which, strict=True)]
+
+    def run(*values: Value) -> list[Value]:
+        env = dict(zip(body.args, values, strict=True))
+        outs, batched = vmap(body, env, {a for a, m in zip(body.args, which, strict=True) if m})
+        return [with_mapped_axis(x, m, size) for x, m in zip(outs, batched, strict=True)]
+
+    return build(types, graph.names, run)

@@ -1,0 +1,28 @@
+"""Emitting a body as it is: inlining, cloning and simplification in one."""
+
+from __future__ import annotations
+
+from quabla.ops import dispatch
+from quabla.ops.dispatch import Value
+from quabla.tracing.graph import Body, Graph, TraceTensor, build
+
+__all__ = ["Env", "inline", "simplify"]
+
+#: The values in the graph under construction of the nodes that have been read.
+Env = dict[TraceTensor, Value]
+
+
+def inline(body: Body, env: Env) -> list[Value]:
+    """Emit ``body`` at the arguments in ``env``; returns its results. Emitting folds and shares again."""
+    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    for n in body.nodes:
+        graph.location = n._loc
+        env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)  # type: ignore[arg-type]
+    graph.location = None
+    return [env[k] for k in body.outs]
+
+
+def simplify(graph: Graph) -> Graph:
+    """The same function with folding and sharing applied to every node."""
+    body = graph.body()
+    return build([a.type for a in body.args], graph.names, lambda *args: inline(body, dict(zip(body.args, args, strict=True))))

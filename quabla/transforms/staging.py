@@ -1,0 +1,142 @@
+"""Transformed functions: emitted in place inside a trace, traced once per signature and run outside one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from quabla import errors
+from quabla.array import Tensor
+from quabla.ops import dispatch
+from quabla.ops.types import TensorType
+from quabla.tracing.cache import SignatureCache
+from quabla.tracing.engines import Engine, engine_for
+from quabla.tracing.trace import Arguments, Traced, trace
+
+__all__ = ["StagedProgram", "Transformed", "check_callable", "function_name", "leaves_like", "run_once", "shown"]
+
+#: How many signatures a transformed function other than jit keeps.
+KEPT_TRACES = 64
+
+
+def check_callable(fun: object, transform: str) -> None:
+    """Raise TypeError where ``fun`` cannot be called."""
+    if not callable(fun):
+        raise TypeError(f"{transform}: expected a function, got {fun!r} of type {type(fun).__name__}")
+
+
+def function_name(fun: Any) -> str:
+    """How messages call a function."""
+    return getattr(fun, "__qualname__", None) or repr(fun)
+
+
+def shown(x: object) -> str:
+    """An object for a message: what it looks like and its type."""
+    text = repr(x)
+    return f"{text[:80]}{'...' if len(text) > 80 else ''} of type {type(x).__name__}"
+
+
+def leaves_like(treedef: Any, given: Any) -> list[Any]:
+    """The parts of ``given`` in the places of a structure's leaves (None: a single leaf).
+
+    Raises:
+        ValueError: where the structures differ.
+    """
+    leaves = [given] if treedef is None else treedef.flatten_up_to(given)
+    for x in leaves:
+        if x.__class__ in (dict, list, tuple):
+            raise ValueError(f"expected one array, got {shown(x)}")
+    return leaves
+
+
+class StagedProgram:
+    """A traced function with the engine that runs it."""
+
+    __slots__ = ("_captured", "_result", "_types", "_weak", "engine", "traced")
+
+    def __init__(self, traced: Traced, engine: Engine | None = None) -> None:
+        self.traced = traced
+        self.engine = engine_for(traced.graph) if engine is None else engine
+        self._captured = [captured_array(x) for x in traced.graph.captures]
+        self._result = traced.result
+        self._types: list[TensorType] = [o.type for o in traced.graph.outs]
+        self._weak = [i for i, o in enumerate(traced.result.outputs) if o.weak]
+
+    def __call__(self, arrays: list[Any]) -> Any:
+        """The result for these input arrays."""
+        if self._captured:
+            arrays = [*arrays, *self._captured]
+        wrap = Tensor._wrap  # pyright: ignore[reportPrivateUsage]
+        outs = [wrap(a, t) for a, t in zip(self.engine(arrays), self._types, strict=True)]
+        for i in self._weak:
+            outs[i].weak = True
+        return self._result.rebuild(outs)
+
+
+def captured_array(x: Any) -> Any:
+    """The array of an eager value that a trace captured.
+
+    Raises:
+        TracerError: for a traced value, whose trace has ended.
+    """
+    if x.traced:
+        raise errors.TracerError(x.escaped("closure"))
+    return x.data
+
+
+def run_once(fun: Callable[..., Any], args: Arguments) -> Any:
+    """Trace ``fun`` at concrete arguments and run it."""
+    return StagedProgram(trace(fun, args))([x.data for x in args.leaves if not isinstance(x, (int, float))])
+
+
+class Transformed:
+    """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
+
+    __slots__ = ("__weakref__", "_cache", "_fun")
+
+    transform: str
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        check_callable(fun, self.transform)
+        self._fun = fun
+        self._cache = SignatureCache(repr(self), KEPT_TRACES, describe_key)
+
+    def __repr__(self) -> str:
+        return f"{self.transform}({function_name(self._fun)})"
+
+    def prepare(self, args: tuple[Any, ...]) -> Sequence[Any]:
+        """The arguments as the transform wants them; raises for wrong ones."""
+        return args
+
+    def emit(self, args: Sequence[Any]) -> Any:
+        """Emit the transformed function into the graph under construction; returns its result."""
+        raise NotImplementedError
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise TypeError(f"{self!r} takes positional arguments only, got {', '.join(kwargs)}")
+        args = tuple(self.prepare(args))
+        if dispatch.emitters.graphs:
+            return self.emit(args)
+        flat = Arguments(args)
+        key = flat.key()
+        program = self._cache.get(key)
+        if program is None:
+            program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat)))
+        return program([x.data for x in flat.leaves if not isinstance(x, (int, float))])
+
+
+def describe_key(key: tuple[Any, ...]) -> str:
+    """A signature as text: types of arrays, values of Python numbers."""
+    parts = []
+    for leaf in key[1:]:
+        if isinstance(leaf, TensorType):
+            parts.append(str(leaf))
+        elif isinstance(leaf, tuple) and isinstance(leaf[0], TensorType):
+            parts.append(f"{leaf[0]} (weak)")
+        elif isinstance(leaf, tuple) and len(leaf) == 2:
+            value = float.fromhex(leaf[1]) if leaf[0] is float else leaf[1]
+            parts.append(repr(value))
+        else:
+            parts.append(repr(leaf))
+    return f"({', '.join(parts)})"

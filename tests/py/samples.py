@@ -1,0 +1,63 @@
+"""Operands for the samples of the op registry."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quabla import dtypes
+from quabla.array import Tensor
+from quabla.ops import load_all
+from quabla.ops.registry import REGISTRY, Op, Sample
+from quabla.ops.types import tensor_type
+
+load_all()
+
+#: Every (op, sample) pair, with ids such as ``matmul-1``.
+CASES = [(op, s) for op in REGISTRY.values() for s in op.samples]
+IDS = [f"{op.name}-{i}" for op in REGISTRY.values() for i in range(len(op.samples))]
+
+
+def sample_dtypes(sample: Sample) -> list[dtypes.dtype]:
+    """The dtype of each operand."""
+    return list(sample.dtypes) or [dtypes.float64] * len(sample.shapes)
+
+
+def bounds(sample: Sample) -> list[tuple[float, float]]:
+    """The interval of each operand's values."""
+    count = len(sample.shapes)
+    lo = sample.lo if isinstance(sample.lo, tuple) else (sample.lo,) * count
+    hi = sample.hi if isinstance(sample.hi, tuple) else (sample.hi,) * count
+    return list(zip(lo, hi, strict=True))
+
+
+def arrays(sample: Sample, seed: int = 0, float_dtype: np.dtype | type = np.float64) -> list[np.ndarray]:
+    """Distinct values inside the sample's bounds for each operand."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for shape, dtype, (lo, hi) in zip(sample.shapes, sample_dtypes(sample), bounds(sample), strict=True):
+        count = int(np.prod(shape))
+        if dtype is dtypes.bool_:
+            out.append(rng.permutation(np.arange(count) % 2 == 0).reshape(shape))
+        else:
+            values = lo + (hi - lo) * (rng.permutation(count) + 0.5 * rng.uniform(0.2, 0.8, count)) / max(count, 1)
+            out.append(values.reshape(shape).astype(float_dtype))
+    return out
+
+
+def tensor(a: np.ndarray) -> Tensor:
+    """A Tensor over a copy of an array."""
+    dtype = dtypes.from_numpy(a.dtype)
+    assert dtype is not None
+    return Tensor._wrap(np.array(a), tensor_type(a.shape, dtype))
+
+
+def tensors(sample: Sample, seed: int = 0) -> list[Tensor]:
+    """The sample's operands as Tensors."""
+    return [tensor(a) for a in arrays(sample, seed)]
+
+
+def op_function(op: Op, sample: Sample):
+    """The op with the sample's attributes as a Python function of values."""
+    from quabla.ops.dispatch import apply
+
+    return lambda *operands: apply(op, operands, sample.params)
