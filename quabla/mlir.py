@@ -22,20 +22,42 @@ for _name in ("qb", "stablehlo"):
     _module = sys.modules.setdefault(f"torch_mlir.dialects.{_name}", types.ModuleType(_name))
     setattr(_dialects, _name, _module)
 
-from torch_mlir import ir, passmanager  # noqa: E402
-from torch_mlir._mlir_libs import _stablehlo as stablehlo  # noqa: E402
-from torch_mlir.dialects import arith, func, scf  # noqa: E402, F401  (loads their op classes)
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["arith", "context", "func", "ir", "mlir_type", "passmanager", "read_type", "scf", "stablehlo", "unknown"]
+    ir: Any
+    passmanager: Any
+    stablehlo: Any
+    arith: Any
+    ext: Any
+    func: Any
+    irdl: Any
+    scf: Any
+else:
+    from torch_mlir import ir, passmanager
+    from torch_mlir._mlir_libs import _stablehlo as stablehlo
+    from torch_mlir.dialects import arith, ext, func, irdl, scf  # loads their op classes
+
+__all__ = [
+    "arith",
+    "context",
+    "ext",
+    "func",
+    "ir",
+    "irdl",
+    "mlir_type",
+    "passmanager",
+    "read_type",
+    "scf",
+    "stablehlo",
+    "unknown",
+]
 
 _lock: Final = threading.Lock()
-_context: ir.Context | None = None
+_context: Any = None
 
 
-def context() -> ir.Context:
+def context() -> Any:
     """The process's MLIR context with the qb and StableHLO dialects loaded."""
     global _context
     if _context is None:
@@ -51,7 +73,7 @@ def context() -> ir.Context:
     return _context
 
 
-def unknown() -> ir.Location:
+def unknown() -> Any:
     """The unknown location."""
     return ir.Location.unknown(context())
 

@@ -103,5 +103,5 @@ def result_fault(op: Op, types: Sequence[TensorType], params: Params, result: Te
         return str(e)
     if t is result:
         return None
-    came = f" of operands {', '.join(map(repr, types))}" if types else ""
-    return f"has the result type {result}, but the result{came} is {t}"
+    giving = f"operands {', '.join(map(repr, types))} give" if types else "its attributes give"
+    return f"has the result type {result}, but {giving} {t}"

@@ -88,6 +88,8 @@ def fault(op: Any) -> str | None:
     record = REGISTRY[op.name.partition(".")[2]]
     try:
         check_counts(record, op)
+        if record.variadic:
+            _check_one_type(op)
         checked_params(record, op, _operand_types(record, op))
     except ValueError as e:
         return str(e)
@@ -107,6 +109,15 @@ def check_counts(record: Op, op: Any) -> None:
         raise ValueError(f"expects 1 result, got {len(op.results)}")
     if len(op.regions):
         raise ValueError(f"expects no region, got {len(op.regions)}")
+
+
+def _check_one_type(op: Any) -> None:
+    for x in op.operands:
+        if x.type != op.operands[0].type:
+            raise ValueError(
+                f"operands must have one type, got {op.operands[0].type} and {x.type}; pass them through tensor.cast "
+                "to the type in which the extents that differ are dynamic"
+            )
 
 
 def checked_params(record: Op, op: Any, types: Sequence[TensorType]) -> Params:

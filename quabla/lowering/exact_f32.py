@@ -21,7 +21,7 @@ import numpy as np
 
 from quabla.mlir import context, ir, unknown
 
-__all__ = ["VALUE", "guard_products", "rounds_more_than_once", "widen"]
+__all__ = ["VALUE", "convert", "functions_of", "rounds_more_than_once", "walk", "wide_type", "widen"]
 
 #: On a float32 constant that rounds: the float64 number that was meant.
 VALUE: Final = "qb.value"
@@ -70,32 +70,12 @@ def widen(module: Any) -> None:
     _Widening(module).run()
 
 
-def guard_products(module: Any) -> None:
-    """Round float32 products explicitly, in place, for a compiler that would fuse them with a sum.
-
-    The product of two float32 numbers is exact in float64, and ``reduce_precision`` rounds it by integer arithmetic,
-    which no compiler contracts.
-    """
-    bits = ir.IntegerType.get_signless(32, context())
-    format_f32 = {"exponent_bits": ir.IntegerAttr.get(bits, 8), "mantissa_bits": ir.IntegerAttr.get(bits, 23)}
-    for op in list(_walk(f.regions for f in _functions(module))):
-        narrow = op.results[0].type if op.name == "stablehlo.multiply" else None
-        wide = _wide(narrow) if narrow is not None else None
-        if wide is None:
-            continue
-        loc, ip = op.location, ir.InsertionPoint(op)
-        a, b = [_convert(v, wide, loc, ip) for v in op.operands]
-        product = _create("stablehlo.multiply", [wide], [a, b], loc=loc, ip=ip).result
-        rounded = _create("stablehlo.reduce_precision", [wide], [product], attributes=format_f32, loc=loc, ip=ip).result
-        op.results[0].replace_all_uses_with(_convert(rounded, narrow, loc, ip))
-        op.operation.erase()
-
-
-def _functions(module: Any) -> list[Any]:
+def functions_of(module: Any) -> list[Any]:
+    """The functions of a module."""
     return [f.operation for f in module.body.operations if f.operation.name == "func.func"]
 
 
-def _walk(regions: Iterable[Any]) -> Iterable[Any]:
+def walk(regions: Iterable[Any]) -> Iterable[Any]:
     """All ops in some regions' blocks, inner ones after their parent."""
     for group in regions:
         for region in group:
@@ -103,13 +83,13 @@ def _walk(regions: Iterable[Any]) -> Iterable[Any]:
                 for op in block.operations:
                     yield op
                     if op.regions:
-                        yield from _walk([op.regions])
+                        yield from walk([op.regions])
 
 
 _wider: Final[dict[Any, Any]] = {}
 
 
-def _wide(type: Any) -> Any:
+def wide_type(type: Any) -> Any:
     """The float64 type of a float32 tensor type, None for any other type."""
     found = _wider.get(type, _wider)
     if found is _wider:
@@ -120,7 +100,8 @@ def _wide(type: Any) -> Any:
     return found
 
 
-def _convert(value: Any, type: Any, loc: Any, ip: Any) -> Any:
+def convert(value: Any, type: Any, loc: Any, ip: Any) -> Any:
+    """``value`` converted to another type of the same shape."""
     return _create("stablehlo.convert", [type], [value], loc=loc, ip=ip).result
 
 
@@ -132,7 +113,7 @@ class _Widening:
         self._clones: Final[dict[str, str]] = {}
 
     def run(self) -> None:
-        functions = {_symbol(f): f for f in _functions(self._module)}
+        functions = {_symbol(f): f for f in functions_of(self._module)}
         calls = {s: _called(f) for s, f in functions.items()}
         decompositions = {s for called in calls.values() for key, s in called if key == "decomposition"}
         rounded = {s for f, called in calls.items() if f not in decompositions for _, s in called} & decompositions
@@ -182,11 +163,11 @@ class _Widening:
         """Do one op in float64: its operands converted, its results rounded."""
         loc, before = op.location, ir.InsertionPoint(op)
         for i, v in enumerate(op.operands):
-            wide = _wide(v.type)
+            wide = wide_type(v.type)
             if wide is not None:
                 converted = widened.get(v)
                 if converted is None:
-                    converted = widened[v] = _convert(v, wide, loc, before)
+                    converted = widened[v] = convert(v, wide, loc, before)
                 op.operands[i] = converted
         for region in op.regions:
             for inner in region.blocks:
@@ -194,11 +175,11 @@ class _Widening:
         after = None
         for r in op.results:
             narrow = r.type
-            wide = _wide(narrow)
+            wide = wide_type(narrow)
             if wide is not None:
                 r.set_type(wide)
                 after = after or ir.InsertionPoint.after(op)
-                rounded = _convert(r, narrow, loc, after)
+                rounded = convert(r, narrow, loc, after)
                 r.replace_all_uses_except(rounded, rounded.owner.operation)
 
     # ---- as a whole ---------------------------------------------------------------------------------
@@ -213,28 +194,28 @@ class _Widening:
         signature = _signature(f)
         self._widen_ops(block)
         if not narrow_signature:
-            ins, outs = [[_wide(t) or t for t in types] for types in (signature.inputs, signature.results)]
+            ins, outs = [[wide_type(t) or t for t in types] for types in (signature.inputs, signature.results)]
             f.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(ins, outs, context()), context())
             return
         start = ir.InsertionPoint.at_block_begin(block)
         for argument, narrow in zip(block.arguments, signature.inputs, strict=True):
-            wide = _wide(narrow)
+            wide = wide_type(narrow)
             if wide is not None:
                 argument.set_type(narrow)
-                converted = _convert(argument, wide, f.location, start)
+                converted = convert(argument, wide, f.location, start)
                 argument.replace_all_uses_except(converted, converted.owner.operation)
         end = block.operations[len(block.operations) - 1]
         before = ir.InsertionPoint(end)
         for i, narrow in enumerate(signature.results):
-            if _wide(narrow) is not None:
-                end.operands[i] = _convert(end.operands[i], narrow, end.location, before)
+            if wide_type(narrow) is not None:
+                end.operands[i] = convert(end.operands[i], narrow, end.location, before)
 
     def _widen_ops(self, block: Any) -> None:
         """Turn every float32 value of a block into a float64 one."""
         ops = list(block.operations)
         foreign = [(op, [v.type for v in op.operands]) for op in ops if op.name in _FOREIGN]
         for argument in block.arguments:
-            wide = _wide(argument.type)
+            wide = wide_type(argument.type)
             if wide is not None:
                 argument.set_type(wide)
         for op in ops:
@@ -247,7 +228,7 @@ class _Widening:
                 key, symbol = _callee(op)
                 op.attributes[key] = ir.FlatSymbolRefAttr.get(self._clones.get(symbol, symbol), context())
             for r in op.results:
-                wide = _wide(r.type)
+                wide = wide_type(r.type)
                 if wide is not None:
                     r.set_type(wide)
             for region in op.regions:
@@ -261,12 +242,12 @@ def _keep(op: Any, operand_types: list[Any]) -> None:
     """Leave an op in float32 among ops that have been widened."""
     loc, before, after = op.location, ir.InsertionPoint(op), ir.InsertionPoint.after(op)
     for i, narrow in enumerate(operand_types):
-        if _wide(narrow) is not None:
-            op.operands[i] = _convert(op.operands[i], narrow, loc, before)
+        if wide_type(narrow) is not None:
+            op.operands[i] = convert(op.operands[i], narrow, loc, before)
     for r in op.results:
-        wide = _wide(r.type)
+        wide = wide_type(r.type)
         if wide is not None:
-            converted = _convert(r, wide, loc, after)
+            converted = convert(r, wide, loc, after)
             r.replace_all_uses_except(converted, converted.owner.operation)
 
 
@@ -275,12 +256,12 @@ def _only_moves(op: Any) -> bool:
     regions = op.regions
     if not len(regions):
         return False
-    return all(inner.name in _MOVES or inner.name in _EXACT for inner in _walk([regions]))
+    return all(inner.name in _MOVES or inner.name in _EXACT for inner in walk([regions]))
 
 
 def _widen_constant(op: Any) -> None:
     attributes = op.attributes
-    wide = _wide(op.results[0].type)
+    wide = wide_type(op.results[0].type)
     if wide is None:
         return
     if VALUE in attributes:
@@ -293,12 +274,12 @@ def _widen_constant(op: Any) -> None:
 
 
 def _called(f: Any) -> list[tuple[str, str]]:
-    return [_callee(op) for op in _walk([f.regions]) if op.name in _CALLS]
+    return [_callee(op) for op in walk([f.regions]) if op.name in _CALLS]
 
 
 def _has_f32(f: Any) -> bool:
     signature = _signature(f)
-    return any(_wide(t) is not None for t in (*signature.inputs, *signature.results))
+    return any(wide_type(t) is not None for t in (*signature.inputs, *signature.results))
 
 
 def _signature(f: Any) -> Any:

@@ -25,7 +25,7 @@ from quabla.mlir import context, ir, mlir_type, stablehlo, unknown
 if TYPE_CHECKING:
     from quabla.tracing.graph import Body, Graph, TraceTensor
 
-__all__ = ["convert", "lower", "lower_func", "portable_artifact", "stablehlo_text"]
+__all__ = ["convert", "copy_of", "lower", "lower_func", "portable_artifact", "stablehlo_text"]
 
 _create: Final = ir.Operation.create
 _CACHED: Final = 1 << 16
@@ -75,11 +75,17 @@ def stablehlo_text(graph: Graph) -> str:
 
 def portable_artifact(module: ir.Module) -> bytes:
     """The module as a versioned StableHLO artifact, which later StableHLO consumers can read."""
-    copy = ir.Module.create(unknown())  # serializing rewrites the module it is given
+    copy = copy_of(module)  # serializing rewrites the module it is given
+    return bytes(stablehlo.serialize_portable_artifact(copy, stablehlo.get_current_version()))
+
+
+def copy_of(module: ir.Module) -> ir.Module:
+    """A module with the same functions."""
+    copy = ir.Module.create(unknown())
     end = ir.InsertionPoint(copy.body)
     for op in module.body.operations:
         op.operation.clone(ip=end)
-    return bytes(stablehlo.serialize_portable_artifact(copy, stablehlo.get_current_version()))
+    return copy
 
 
 def convert(module: ir.Module, *, device: str = "cpu") -> None:

@@ -64,9 +64,7 @@ def apply(op: Op, operands: tuple[Value, ...], params: Params = ()) -> Value:
 
 def evaluate(op: Op, operands: tuple[Value, ...], params: Params) -> Value:
     """Compute an op on Tensors with its eager kernel."""
-    types = tuple([x.type for x in operands])
-    type = op.result_type(types, params)
-    kernel = op.kernel_for(types, params)
+    kernel, type = op.prepared(tuple([x.type for x in operands]), params)
     with np.errstate(all="ignore"):
         result = kernel(*[x.data for x in operands])
     return hooks.eager.wrap(result, type)
@@ -99,6 +97,29 @@ def constant(const: Const) -> Value:
 def scalar(value: float | bool, dtype: dtype) -> Value:
     """A rank-0 constant."""
     return full(tensor_type((), dtype), value)
+
+
+def number_like(x: Value, value: float) -> Value:
+    """A number as a rank-0 constant of the dtype of ``x``, recorded only where ``x`` is traced."""
+    dtype = x.type.dtype
+    if x.traced:
+        return scalar(value, dtype)
+    if value == 0.0 or value != value:  # zeros of both signs, and NaN, are poor keys
+        return _eager_number(value, dtype)
+    number = _numbers.get((dtype, value))
+    if number is None:
+        if len(_numbers) > 1024:
+            _numbers.clear()
+        number = _numbers[dtype, value] = _eager_number(value, dtype)
+    return number
+
+
+_numbers: Final[dict[tuple[dtype, float], Value]] = {}
+
+
+def _eager_number(value: float, dtype: dtype) -> Value:
+    const = splat_const(tensor_type((), dtype), value)
+    return hooks.eager.wrap(const.array, const.type)
 
 
 # ---- conversion and promotion -------------------------------------------------------------------
@@ -182,9 +203,11 @@ def promote(name: str, *operands: object) -> tuple[list[Value], bool]:
         weak = some_bool or any(not isinstance(v, (int, float, np.generic)) and v.weak for v in values)
         strong = dtypes.float64
     out = []
+    traced = any(not isinstance(v, (int, float, np.generic)) and v.traced for v in values)
     for v in values:
         if isinstance(v, (int, float, np.generic)):
-            out.append(scalar(_number(name, v), strong))
+            const = splat_const(tensor_type((), strong), _number(name, v))
+            out.append(constant(const) if traced else hooks.eager.wrap(const.array, const.type))
         else:
             out.append(cast(v, strong))
     return out, weak
@@ -210,14 +233,24 @@ def unary(op: Op, x: object, params: Params = ()) -> Value:
     return r
 
 
+def _like(x: Value, result: Value) -> Value:
+    """``result``, weak where the array among its operands is."""
+    if x.weak and result.type.dtype.is_float:
+        result.weak = True
+    return result
+
+
 def binary(op: Op, x: object, y: object, params: Params = ()) -> Value:
     """Apply an elementwise op with two float operands, promoted to one dtype."""
-    try:
-        d = x.type.dtype  # type: ignore[attr-defined]
-        if d is y.type.dtype and d.is_float and not (x.weak or y.weak):  # type: ignore[attr-defined]
-            return apply(op, (x, y), params)
-    except AttributeError:
-        pass
+    xt, yt = getattr(x, "type", None), getattr(y, "type", None)
+    if xt.__class__ is TensorType:
+        if yt.__class__ is TensorType:
+            if xt.dtype is yt.dtype and xt.dtype.is_float and not (x.weak or y.weak):  # type: ignore[union-attr]
+                return apply(op, (x, y), params)
+        elif y.__class__ is float and xt.dtype.is_float:  # type: ignore[union-attr]
+            return _like(x, apply(op, (x, number_like(x, y)), params))  # type: ignore[arg-type]
+    elif x.__class__ is float and yt.__class__ is TensorType and yt.dtype.is_float:  # type: ignore[union-attr]
+        return _like(y, apply(op, (number_like(y, x), y), params))  # type: ignore[arg-type]
     (a, b), weak = promote(op.name, x, y)
     r = apply(op, (a, b), params)
     if weak and r.type.dtype.is_float:

@@ -22,6 +22,8 @@ from quabla.ops.types import Params, Shape, TensorType
 __all__ = ["CUMSUM", "MAX", "MEAN", "MIN", "SUM", "cumsum", "max", "mean", "min", "sum"]
 
 AXES: Final = (Attribute("axis", "axes"),)
+#: Extrema name their axes even where they are all of the operand's.
+NAMED_AXES: Final = (Attribute("axis", "axes", default=()),)
 
 
 def kept(shape: Shape, axes: tuple[int, ...]) -> Shape:
@@ -196,7 +198,7 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
         name,
         summary,
         ("x",),
-        attributes=AXES,
+        attributes=NAMED_AXES,
         infer=_infer_extremum,
         kernel=kernel,
         exact_f32=True,

@@ -140,7 +140,7 @@ class Op:
         self.special: Final = special
         self.source: Final = source
         self.inferred: Final[dict[tuple[Any, ...], TensorType]] = {}
-        self._kernels: Final[dict[tuple[Any, ...], Kernel]] = {}
+        self._prepared: Final[dict[tuple[Any, ...], tuple[Kernel, TensorType]]] = {}
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -169,16 +169,21 @@ class Op:
 
     def kernel_for(self, types: tuple[TensorType, ...], params: Params) -> Kernel:
         """The NumPy kernel for these types, widened to float64 where float32 alone would round more than once."""
+        return self.prepared(types, params)[0]
+
+    def prepared(self, types: tuple[TensorType, ...], params: Params) -> tuple[Kernel, TensorType]:
+        """The kernel for these types and the type of its result."""
         key = (params, types)
-        k = self._kernels.get(key)
-        if k is None:
-            k = self.kernel(params, types)
+        found = self._prepared.get(key)
+        if found is None:
+            result = self.result_type(types, params)
+            kernel = self.kernel(params, types)
             if not self.exact_f32 and any(t.dtype is dtypes.float32 for t in types):
-                k = _widened(k, self.result_type(types, params).dtype.numpy)
-            if len(self._kernels) > _CACHED:
-                self._kernels.clear()
-            self._kernels[key] = k
-        return k
+                kernel = _widened(kernel, result.dtype.numpy)
+            if len(self._prepared) > _CACHED:
+                self._prepared.clear()
+            found = self._prepared[key] = kernel, result
+        return found
 
 
 _CACHED: Final = 4096

@@ -17,12 +17,12 @@ from quabla.ops.types import Params, TensorType, broadcast_shapes
 __all__ = ["COMPARE", "GREATER", "WHERE", "choose", "compare", "gt", "test", "where"]
 
 KINDS: Final = {
-    "equal": (np.equal, "EQ"),
-    "not_equal": (np.not_equal, "NE"),
     "less": (np.less, "LT"),
     "less_equal": (np.less_equal, "LE"),
     "greater": (np.greater, "GT"),
     "greater_equal": (np.greater_equal, "GE"),
+    "equal": (np.equal, "EQ"),
+    "not_equal": (np.not_equal, "NE"),
 }
 
 

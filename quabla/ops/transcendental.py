@@ -13,9 +13,10 @@ import numpy as np
 
 from quabla.ops.decompositions import Term, decomposed, erf_formula, erfc_formula, select
 from quabla.ops.dispatch import Value
-from quabla.ops.elementwise import cbrt, hypot, rsqrt, sqrt
+from quabla.ops.elementwise import cbrt, hypot, powi, rsqrt, sqrt
 from quabla.ops.records import INF, NAN, unary_function, unary_op
 from quabla.ops.registry import Op
+from quabla.ops.shaping import stop_gradient
 
 __all__ = [
     "ARCCOS",
@@ -78,8 +79,17 @@ _ODD: Final = ((0.0, 0.0), (-0.0, -0.0))
 # ---- trigonometric ------------------------------------------------------------------------------
 
 
+def _one_minus_square(x: Value) -> Value:
+    """``(1 - x) (1 + x)``, which keeps its digits near 1, with the derivative of ``1 - x**2``.
+
+    The derivative of the product is a sum of terms with both signs, infinite and undefined at 1 where it is divided by.
+    """
+    plain = 1.0 - powi(x, 2)
+    return plain + stop_gradient((1.0 - x) * (1.0 + x) - plain)
+
+
 def _arcsin_slope(x: Value, r: Value) -> Value:
-    return rsqrt((1.0 - x) * (1.0 + x))
+    return rsqrt(_one_minus_square(x))
 
 
 def _arctan_slope(x: Value, r: Value) -> Value:
@@ -199,7 +209,7 @@ ARCCOSH: Final = unary_op(
     special=((1.0, 0.0), (0.5, NAN), (-2.0, NAN), (INF, INF), (-INF, NAN)),
 )  # fmt: skip
 ARCTANH: Final = unary_op(
-    "arctanh", "The number with this hyperbolic tangent.", np.arctanh, lambda x, r: 1.0 / ((1.0 - x) * (1.0 + x)),
+    "arctanh", "The number with this hyperbolic tangent.", np.arctanh, lambda x, r: 1.0 / _one_minus_square(x),
     decomposed("arctanh", _arctanh_formula), special=(*_ODD, (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)),
 )  # fmt: skip
 

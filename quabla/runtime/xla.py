@@ -43,6 +43,9 @@ Run = Callable[[Sequence[Any]], list[Any]]
 _FLAG: Final = "--xla_cpu_max_isa=AVX"
 _OPTIONS: Final = [("xla_disable_hlo_passes", "algsimp"), ("xla_allow_excess_precision", False)]
 
+#: The first known version of jaxlib's client (that of jaxlib 0.12) whose float64 log1p is accurate.
+_GOOD_LOG1P: Final = 505
+
 _lock: Final = threading.Lock()
 _client: _Client | None = None
 
@@ -114,20 +117,22 @@ class _Client:
         self._options: Final = xla_client.CompileOptions()
         self._options.num_replicas = self._options.num_partitions = 1
         self._options.env_option_overrides = _OPTIONS
+        self._poor_log1p: Final = xla_client._version < _GOOD_LOG1P
         self.exact = True
         self.exact = self._keeps_products()
 
     def compile(self, module: ir.Module) -> Run:
-        from quabla.lowering.exact_f32 import guard_products
-        from quabla.lowering.to_stablehlo import portable_artifact
+        from quabla.lowering.for_xla import correct_log1p, guard_products
+        from quabla.lowering.to_stablehlo import copy_of, portable_artifact
 
         inputs, outputs = _signature(module)
+        if not self.exact or self._poor_log1p:
+            module = copy_of(module)
+        if self._poor_log1p:
+            correct_log1p(module)
         if not self.exact:
-            text = str(module)
-            if "xf32" in text or "<f32" in text:
-                module = ir.Module.parse(text, module.context)
-                guard_products(module)
-            if "xf64" in text or "<f64" in text:
+            guard_products(module)
+            if "f64" in str(module):
                 _warn_of_contraction()
         try:
             program = self._client.compile_and_load(portable_artifact(module), self._devices, self._options)

@@ -256,13 +256,25 @@ class Graph:
         """Close the graph over its results; hidden arguments are appended to ``args``."""
         self.outs = [self.lift(x) for x in outs]
         self.args = [*self.args, *self.captures.values()]
-        self.names = [*self.names, *(f"capture{i}" for i in range(len(self.captures)))]
+        self.names = [*self.names, *_fresh_names("capture", len(self.captures), self.names)]
         self._table = {}
         return self
 
     def body(self) -> Body:
         """The finished function without dead nodes."""
         return Body(self.args, alive(self.nodes, self.outs), self.outs)
+
+
+def _fresh_names(stem: str, count: int, taken: Sequence[str]) -> list[str]:
+    """``count`` numbered names that are not taken."""
+    used = set(taken)
+    names: list[str] = []
+    i = 0
+    while len(names) < count:
+        if f"{stem}{i}" not in used:
+            names.append(f"{stem}{i}")
+        i += 1
+    return names
 
 
 def alive(nodes: Sequence[TraceTensor], outs: Iterable[TraceTensor]) -> list[TraceTensor]:

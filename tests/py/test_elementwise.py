@@ -65,7 +65,7 @@ ACCURACY = {
     "logistic": (lambda x: 1 / (1 + MP.exp(-x)), within(700), 3),
     "softplus": (lambda x: MP.log1p(MP.exp(x)), within(700), 3),
     "erf": (MP.erf, np.concatenate([USUAL, signed(-1, 0.8, 100)]), 3),
-    "erfc": (MP.erfc, np.concatenate([within(26), signed(-1, 0.8, 100), np.linspace(5, 26, 60)]), 5),
+    "erfc": (MP.erfc, np.concatenate([within(26), signed(-1, 0.8, 100), np.linspace(5, 26, 60)]), 10),
 }
 
 
@@ -95,9 +95,8 @@ def test_stablehlo_on_xla_is_within_its_bound_of_the_exact_value(name, engine):
 
 
 def call(op, inputs, width):
-    params = {"powi": (2,), "compare": ("less",)}.get(op.name, ())
     operands = [tensor(np.asarray(x, width)) for x in inputs]
-    return lambda *xs: apply(op, xs, params), operands
+    return lambda *xs: apply(op, xs, op.samples[0].params), operands
 
 
 SPECIAL = [(op, i, r) for op in REGISTRY.values() if op.elementwise for i, r in op.special]
@@ -109,10 +108,12 @@ def test_special_values_hold_on_xla(width, engine):
     wrong = []
     for name in dict.fromkeys(op.name for op, _, _ in SPECIAL):
         rows = [(i, r) for op, i, r in SPECIAL if op.name == name]
-        f, operands = call(REGISTRY[name], [np.array(column) for column in zip(*(i for i, _ in rows), strict=True)], width)
+        f, operands = call(
+            REGISTRY[name], [np.array(column) for column in zip(*(i for i, _ in rows), strict=True)], width
+        )
         for (inputs, want), got in zip(rows, qb.jit(f)(*operands).numpy(), strict=True):
             same = math.isnan(want) if np.isnan(got) else np.isclose(got, want, rtol=4 * np.finfo(width).eps, atol=0)
-            if not same or np.signbit(got) != np.signbit(want) and not np.isnan(got):
+            if not same or (np.signbit(got) != np.signbit(want) and not np.isnan(got)):
                 wrong.append((name, inputs, want, got))
     assert not wrong
 
@@ -202,11 +203,11 @@ def test_errors_name_the_op_and_both_operands():
         ew.mul(a, qb.array([1.0, 2.0], dtype=qb.float32))
     with pytest.raises(ValueError, match="sin: needs a float array"):
         tr.sin(qb.array([True]))
-    with pytest.raises(ValueError, match="less needs float operands|not defined for bool"):
+    with pytest.raises(ValueError, match="compare: less needs float operands"):
         ew.compare(qb.array([True]), qb.array([False]), "less")
     with pytest.raises(ValueError, match=r"add: needs operands of one dtype, got tensor<2xf64> and tensor<2xf32>"):
         apply(ew.ADD, (a, qb.array([1.0, 2.0], dtype=qb.float32)))
-    with pytest.raises(ValueError, match="kind must be one of equal, .* got smaller"):
+    with pytest.raises(ValueError, match=r"kind must be one of less, .* got smaller"):
         apply(ew.COMPARE, (a, a), ("smaller",))
     with pytest.raises(ValueError, match="the mask must be bool"):
         apply(ew.WHERE, (a, a, a))
@@ -250,7 +251,7 @@ def test_a_record_is_all_that_an_op_needs():
         (lambda x: 1.0 * x, []),
         (lambda x: x / 1.0, []),
         (lambda x: x - 0.0, []),
-        (lambda x: -(-x), []),
+        (lambda x: -(ew.neg(x)), []),
         (lambda x: x * -1.0, ["neg"]),
         (lambda x: x + -x, ["sub"]),
         (lambda x: -(2.0 * x), ["constant", "mul"]),
@@ -267,7 +268,9 @@ def test_folds_keep_every_bit(fun, left):
     assert trace_ops(fun, (2,)) == left
 
 
-@pytest.mark.parametrize("fun", [lambda x: x * np.ones((3, 1)), lambda x: x / np.ones((3, 1)), lambda x: x - np.zeros((3, 1))])
+@pytest.mark.parametrize(
+    "fun", [lambda x: x * np.ones((3, 1)), lambda x: x / np.ones((3, 1)), lambda x: x - np.zeros((3, 1))]
+)
 def test_folds_keep_the_broadcast(fun):
     x = qb.array([1.0, 2.0])
     assert qb.jit(fun)(x).shape == [3, 2]
@@ -399,7 +402,11 @@ def test_derivatives_keep_their_digits_in_the_tails(name):
         for order, want in enumerate(exact_derivatives(exact, x), 1):
             small = abs(want) * abs(x) ** (order - 1) < 1e-12 and abs(x) < 1e-6  # odd functions: zero but for rounding
             np.testing.assert_allclose(
-                derivatives(fun, x, order), want, rtol=2e-13, atol=1e-12 if small else 0, err_msg=f"order {order} at {x}"
+                derivatives(fun, x, order),
+                want,
+                rtol=2e-13,
+                atol=1e-12 if small else 0,
+                err_msg=f"order {order} at {x}",
             )
 
 

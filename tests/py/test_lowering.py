@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from quabla import dtypes, errors
-from quabla.lowering.exact_f32 import guard_products, widen
+from quabla.lowering.exact_f32 import widen
+from quabla.lowering.for_xla import correct_log1p, guard_products
 from quabla.lowering.to_stablehlo import convert, lower, portable_artifact, stablehlo_text
 from quabla.mlir import context, ir
 from quabla.ops.dispatch import apply, full
@@ -262,6 +264,19 @@ def test_guarded_products_are_rounded_before_they_are_added():
     assert "stablehlo.multiply" in text
     assert "stablehlo.add" in text
     assert not [t for t in text.splitlines() if "stablehlo.multiply" in t and "xf32" in t]
+
+
+def test_log1p_is_written_out_for_xla_versions_that_have_a_poor_one():
+    module = lower(graph([F64], lambda x: node("log1p", x)))
+    correct_log1p(module)
+    module.operation.verify()
+    assert "log_plus_one" not in str(module)
+
+
+def test_every_op_of_the_registry_has_a_lit_test():
+    folder = Path(__file__).parent.parent / "lit" / "lowering" / "stablehlo"
+    text = "".join(f.read_text() for f in folder.glob("*.mlir"))
+    assert not [name for name in REGISTRY if f'"qb.{name}"(' not in text]
 
 
 def test_a_rounded_number_is_not_mistaken_for_the_number_meant():

@@ -42,7 +42,7 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f(%x: tensor<3xf64>) {
-  // expected-error @below {{'qb.sin' op has the result type tensor<2xf64>, but the result of operands tensor<3xf64> is tensor<3xf64>}}
+  // expected-error @below {{'qb.sin' op has the result type tensor<2xf64>, but operands tensor<3xf64> give tensor<3xf64>}}
   %0 = "qb.sin"(%x) : (tensor<3xf64>) -> tensor<2xf64>
   return
 }
@@ -50,7 +50,7 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'qb.constant' op has the result type tensor<3xf64>, but the result is tensor<2xf64>}}
+  // expected-error @below {{'qb.constant' op has the result type tensor<3xf64>, but its attributes give tensor<2xf64>}}
   %0 = "qb.constant"() {value = dense<1.0> : tensor<2xf64>} : () -> tensor<3xf64>
   return
 }
@@ -266,7 +266,7 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f(%x: tensor<3xf64>, %y: tensor<2xf64>) {
-  // expected-error @below {{expected 'tensor<3xf64>' but got 'tensor<2xf64>'}}
+  // expected-error @below {{'qb.concat' op operands must have one type, got tensor<3xf64> and tensor<2xf64>; pass them through tensor.cast to the type in which the extents that differ are dynamic}}
   %0 = "qb.concat"(%x, %y) {axis = 0} : (tensor<3xf64>, tensor<2xf64>) -> tensor<5xf64>
   return
 }

@@ -47,7 +47,8 @@ func.func @cumsum_from_the_end(%a0: tensor<4xf64>) -> tensor<4xf64> {
 }
 
 // CHECK-LABEL: func.func public @powi(
-// CHECK: return
+// CHECK: %[[S:.*]] = stablehlo.multiply %arg0, %arg0
+// CHECK: stablehlo.multiply {{.*}}%[[S]]
 func.func @powi(%a0: tensor<4xf64>) -> tensor<4xf64> {
   %0 = "qb.powi"(%a0) {n = 3 : i64} : (tensor<4xf64>) -> tensor<4xf64>
   return %0 : tensor<4xf64>
@@ -65,4 +66,11 @@ func.func @matmul(%a0: tensor<2x3xf64>, %a1: tensor<3x4xf64>) -> tensor<2x4xf64>
 func.func @matmul_of_stacks(%a0: tensor<5x2x3xf64>, %a1: tensor<5x3x4xf64>) -> tensor<5x2x4xf64> {
   %0 = "qb.matmul"(%a0, %a1) : (tensor<5x2x3xf64>, tensor<5x3x4xf64>) -> tensor<5x2x4xf64>
   return %0 : tensor<5x2x4xf64>
+}
+
+// CHECK-LABEL: func.func public @powi_large(
+// CHECK: stablehlo.power %arg0, %
+func.func @powi_large(%a0: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = "qb.powi"(%a0) {n = 31 : i64} : (tensor<4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
 }

@@ -1,0 +1,69 @@
+"""Rewrites that XLA needs, and no other consumer of StableHLO."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quabla.lowering.exact_f32 import convert, functions_of, walk, wide_type
+from quabla.mlir import context, ir, stablehlo, unknown
+
+__all__ = ["correct_log1p", "guard_products"]
+
+_create: Final = ir.Operation.create
+
+
+def guard_products(module: Any) -> None:
+    """Round float32 products explicitly, in place, where they would be fused with a sum.
+
+    The product of two float32 numbers is exact in float64, and ``reduce_precision`` rounds it by integer arithmetic,
+    which no compiler contracts.
+    """
+    bits = ir.IntegerType.get_signless(32, context())
+    format_f32 = {"exponent_bits": ir.IntegerAttr.get(bits, 8), "mantissa_bits": ir.IntegerAttr.get(bits, 23)}
+    for op in _named(module, "stablehlo.multiply"):
+        narrow = op.results[0].type
+        wide = wide_type(narrow)
+        if wide is None:
+            continue
+        loc, ip = op.location, ir.InsertionPoint(op)
+        a, b = [convert(v, wide, loc, ip) for v in op.operands]
+        product = _create("stablehlo.multiply", [wide], [a, b], loc=loc, ip=ip).result
+        rounded = _create("stablehlo.reduce_precision", [wide], [product], attributes=format_f32, loc=loc, ip=ip).result
+        op.results[0].replace_all_uses_with(convert(rounded, narrow, loc, ip))
+        op.operation.erase()
+
+
+def correct_log1p(module: Any) -> None:
+    """Write out float64 ``log_plus_one``, in place, for jaxlib 0.10, whose own errs by up to 125 ulp.
+
+    With u = 1 + x rounded, log(u) misses log(1 + x) by the rounding error of u, which ``((u - 1) - x) / u`` measures
+    (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.14.1).
+    """
+    for op in _named(module, "stablehlo.log_plus_one"):
+        t = op.results[0].type
+        if not isinstance(t.element_type, ir.F64Type):
+            continue
+        loc, ip = op.location, ir.InsertionPoint(op)
+
+        def write(name: str, *values: Any, type: Any = t, loc: Any = loc, ip: Any = ip, **attributes: Any) -> Any:
+            return _create("stablehlo." + name, [type], list(values), attributes=attributes, loc=loc, ip=ip).result
+
+        def number(c: float, t: Any = t, write: Any = write) -> Any:
+            value = ir.FloatAttr.get(t.element_type, c, unknown())
+            return write("constant", value=ir.DenseElementsAttr.get_splat(t, value))
+
+        mask = ir.RankedTensorType.get(list(t.shape), ir.IntegerType.get_signless(1, context()), loc=unknown())
+        equal = stablehlo.ComparisonDirectionAttr.get("EQ", context())
+        x, one = op.operands[0], number(1.0)
+        u = write("add", x, one)
+        log = write("log", u)
+        missed = write("divide", write("subtract", write("subtract", u, one), x), u)
+        finite = write("is_finite", log, type=mask)
+        found = write("select", finite, write("subtract", log, missed), log)
+        zero = write("compare", x, number(0.0), type=mask, comparison_direction=equal)
+        op.results[0].replace_all_uses_with(write("select", zero, x, found))  # keeps the sign of zero
+        op.operation.erase()
+
+
+def _named(module: Any, name: str) -> list[Any]:
+    return [op for op in walk(f.regions for f in functions_of(module)) if op.name == name]

@@ -1,0 +1,225 @@
+// RUN: qb-opt %s --qb-jvp | filecheck %s
+
+// Forward mode of elementwise ops with several operands: %arg2 and %arg3 are the tangents.
+
+// CHECK-LABEL: func.func @add(
+// CHECK: [[R:%.+]] = "qb.add"(%arg0, %arg1)
+// CHECK: [[T:%.+]] = "qb.add"(%arg2, %arg3)
+// CHECK: return [[R]], [[T]]
+func.func @add(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.add"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// CHECK-LABEL: func.func @sub(
+// CHECK: [[R:%.+]] = "qb.sub"(%arg0, %arg1)
+// CHECK: [[T:%.+]] = "qb.sub"(%arg2, %arg3)
+// CHECK: return [[R]], [[T]]
+func.func @sub(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.sub"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// CHECK-LABEL: func.func @mul(
+// CHECK: [[R:%.+]] = "qb.mul"(%arg0, %arg1)
+// CHECK: [[A:%.+]] = "qb.mul"(%arg2, %arg1)
+// CHECK: [[B:%.+]] = "qb.mul"(%arg3, %arg0)
+// CHECK: [[T:%.+]] = "qb.add"([[A]], [[B]])
+// CHECK: return [[R]], [[T]]
+func.func @mul(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.mul"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// The slopes are 1 / y and -(x / y) / y.
+// CHECK-LABEL: func.func @div(
+// CHECK: [[R:%.+]] = "qb.div"(%arg0, %arg1)
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
+// CHECK: [[DX:%.+]] = "qb.div"([[ONE]], %arg1)
+// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[Q:%.+]] = "qb.div"([[R]], %arg1)
+// CHECK: [[DY:%.+]] = "qb.neg"([[Q]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @div(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.div"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// y x**(y - 1) and x**y log(x). Both are 0 where the power is constant, and no branch meets log(0) or 0**-1.
+// CHECK-LABEL: func.func @pow(
+// CHECK: [[R:%.+]] = "qb.pow"(%arg0, %arg1)
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
+// CHECK: [[XZ:%.+]] = "qb.compare"(%arg0, [[ZERO]]) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
+// CHECK: [[YL:%.+]] = "qb.compare"(%arg1, [[ONE]]) {kind = "less"}
+// CHECK: [[YZ:%.+]] = "qb.compare"(%arg1, [[ZERO]]) {kind = "equal"}
+// CHECK: [[FLAT:%.+]] = "qb.where"([[XZ]], [[YL]], [[YZ]])
+// CHECK: [[B:%.+]] = "qb.where"([[FLAT]], [[ONE]], %arg0)
+// CHECK: [[N:%.+]] = "qb.sub"(%arg1, [[ONE]])
+// CHECK: [[P:%.+]] = "qb.pow"([[B]], [[N]])
+// CHECK: [[Q:%.+]] = "qb.mul"(%arg1, [[P]])
+// CHECK: [[DX:%.+]] = "qb.where"([[FLAT]], [[ZERO]], [[Q]])
+// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[NP:%.+]] = "qb.compare"(%arg0, [[ZERO]]) {kind = "less_equal"}
+// CHECK: [[BL:%.+]] = "qb.where"([[NP]], [[ONE]], %arg0)
+// CHECK: [[NN:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[E:%.+]] = "qb.where"([[NN]], [[NAN]], [[ZERO]])
+// CHECK: [[PP:%.+]] = "qb.pow"([[BL]], %arg1)
+// CHECK: [[L:%.+]] = "qb.log"([[BL]])
+// CHECK: [[LP:%.+]] = "qb.mul"([[PP]], [[L]])
+// CHECK: [[DY:%.+]] = "qb.where"([[NP]], [[E]], [[LP]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @pow(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.pow"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// y / (x**2 + y**2) and -x / (x**2 + y**2), and 0 at the origin by convention.
+// CHECK-LABEL: func.func @atan2(
+// CHECK: [[R:%.+]] = "qb.atan2"(%arg0, %arg1)
+// CHECK: [[H:%.+]] = "qb.hypot"(%arg1, %arg0)
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
+// CHECK: [[AT:%.+]] = "qb.compare"([[H]], [[ZERO]]) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
+// CHECK: [[S:%.+]] = "qb.where"([[AT]], [[ONE]], [[H]])
+// CHECK: [[A:%.+]] = "qb.div"(%arg1, [[S]])
+// CHECK: [[B:%.+]] = "qb.div"([[A]], [[S]])
+// CHECK: [[DX:%.+]] = "qb.where"([[AT]], [[ZERO]], [[B]])
+// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[C:%.+]] = "qb.div"(%arg0, [[S]])
+// CHECK: [[E:%.+]] = "qb.div"([[C]], [[S]])
+// CHECK: [[N:%.+]] = "qb.neg"([[E]])
+// CHECK: [[DY:%.+]] = "qb.where"([[AT]], [[ZERO]], [[N]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @atan2(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.atan2"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// x / hypot(x, y) and y / hypot(x, y), and 0 at the origin by convention.
+// CHECK-LABEL: func.func @hypot(
+// CHECK: [[R:%.+]] = "qb.hypot"(%arg0, %arg1)
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
+// CHECK: [[AT:%.+]] = "qb.compare"([[R]], [[ZERO]]) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
+// CHECK: [[S:%.+]] = "qb.where"([[AT]], [[ONE]], [[R]])
+// CHECK: [[A:%.+]] = "qb.div"(%arg0, [[S]])
+// CHECK: [[DX:%.+]] = "qb.where"([[AT]], [[ZERO]], [[A]])
+// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[B:%.+]] = "qb.div"(%arg1, [[S]])
+// CHECK: [[DY:%.+]] = "qb.where"([[AT]], [[ZERO]], [[B]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @hypot(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.hypot"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// The slope belongs to the larger operand, and in a tie half to each.
+// CHECK-LABEL: func.func @maximum(
+// CHECK: [[R:%.+]] = "qb.maximum"(%arg0, %arg1)
+// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "equal"}
+// CHECK: [[P:%.+]] = "qb.cast"([[A]])
+// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "equal"}
+// CHECK: [[Q:%.+]] = "qb.cast"([[B]])
+// CHECK: [[N:%.+]] = "qb.add"([[P]], [[Q]])
+// CHECK: [[DX:%.+]] = "qb.div"([[P]], [[N]])
+// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[DY:%.+]] = "qb.div"([[Q]], [[N]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @maximum(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.maximum"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// The slope belongs to the smaller operand, and in a tie half to each.
+// CHECK-LABEL: func.func @minimum(
+// CHECK: [[R:%.+]] = "qb.minimum"(%arg0, %arg1)
+// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "equal"}
+// CHECK: [[P:%.+]] = "qb.cast"([[A]])
+// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "equal"}
+// CHECK: [[Q:%.+]] = "qb.cast"([[B]])
+// CHECK: [[N:%.+]] = "qb.add"([[P]], [[Q]])
+// CHECK: [[DX:%.+]] = "qb.div"([[P]], [[N]])
+// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[DY:%.+]] = "qb.div"([[Q]], [[N]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @minimum(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.minimum"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// x - q y with the quotient q rounded towards zero: the slopes are 1 and -q.
+// CHECK-LABEL: func.func @fmod(
+// CHECK: [[R:%.+]] = "qb.fmod"(%arg0, %arg1)
+// CHECK: [[A:%.+]] = "qb.sub"(%arg0, [[R]])
+// CHECK: [[B:%.+]] = "qb.div"([[A]], %arg1)
+// CHECK: [[Q:%.+]] = "qb.round"([[B]])
+// CHECK: [[DY:%.+]] = "qb.neg"([[Q]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"(%arg2, [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @fmod(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.fmod"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// A mask has the derivative 0.
+// CHECK-LABEL: func.func @greater(
+// CHECK: [[R:%.+]] = "qb.greater"(%arg0, %arg1)
+// CHECK: [[Z:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<3xf64>}
+// CHECK: return [[R]], [[Z]]
+func.func @greater(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.greater"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// A bool result has no tangent.
+// CHECK-LABEL: func.func @compare(
+// CHECK: [[R:%.+]] = "qb.compare"(%arg0, %arg1) {kind = "less"}
+// CHECK: return [[R]]
+func.func @compare(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xi1> {
+  %0 = "qb.compare"(%x, %y) {kind = "less"} : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xi1>
+  return %0 : tensor<3xi1>
+}
+
+// CHECK-LABEL: func.func @where(
+// CHECK: [[R:%.+]] = "qb.where"(%arg0, %arg1, %arg2)
+// CHECK: [[T:%.+]] = "qb.where"(%arg0, %arg3, %arg4)
+// CHECK: return [[R]], [[T]]
+func.func @where(%x: tensor<3xi1>, %y: tensor<3xf64>, %z: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.where"(%x, %y, %z) : (tensor<3xi1>, tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// CHECK-LABEL: func.func @mul_broadcast(
+// CHECK: [[R:%.+]] = "qb.mul"(%arg0, %arg1)
+// CHECK: [[A:%.+]] = "qb.mul"(%arg2, %arg1)
+// CHECK: [[B:%.+]] = "qb.mul"(%arg3, %arg0) : (tensor<3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+// CHECK: [[T:%.+]] = "qb.add"([[A]], [[B]])
+// CHECK: return [[R]], [[T]]
+func.func @mul_broadcast(%x: tensor<2x3xf64>, %y: tensor<3xf64>) -> tensor<2x3xf64> {
+  %0 = "qb.mul"(%x, %y) : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  return %0 : tensor<2x3xf64>
+}
+
+// CHECK-LABEL: func.func @add_broadcast(
+// CHECK: [[R:%.+]] = "qb.add"(%arg0, %arg1)
+// CHECK: [[T:%.+]] = "qb.add"(%arg2, %arg3) : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+// CHECK: return [[R]], [[T]]
+func.func @add_broadcast(%x: tensor<2x3xf64>, %y: tensor<3xf64>) -> tensor<2x3xf64> {
+  %0 = "qb.add"(%x, %y) : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  return %0 : tensor<2x3xf64>
+}
