@@ -1,4 +1,4 @@
-"""``jit``: a function traced once per signature and compiled for a device."""
+"""``jit``: a function traced once per signature and compiled for a device, at once or ahead of time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 from quabla import errors
 from quabla.array import Tensor
+from quabla.compiler import Program
 from quabla.devices import parse, require
 from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.trace import Arguments, Traced, trace
 from quabla.transforms.staging import StagedProgram, check_callable, describe_key, function_name
 
-__all__ = ["Call", "Jit", "jit"]
+__all__ = ["Call", "Compiled", "Jit", "Lowered", "jit"]
 
 
 class Call:
@@ -155,12 +156,73 @@ class Jit:
         Raises:
             TypeError: for arguments that are not arrays, placeholders, numbers or pytrees of them.
         """
-        from quabla.aot import Lowered
-
         call = self.take_apart(args, kwargs)
         with_names = self.trace(call)
         with_names.graph.names[: len(list(call.args.types()))] = input_names(self._fun, call)
         return Lowered(self, call, with_names)
+
+
+class Lowered:
+    """A traced function for one signature.
+
+    Attributes:
+        program: the program with named inputs and its traced outputs in order.
+    """
+
+    __slots__ = ("_call", "_jit", "_traced", "program")
+
+    def __init__(self, jit: Jit, call: Call, traced: Traced) -> None:
+        self._jit = jit
+        self._call = call
+        self._traced = traced
+        self.program = Program(traced.graph, single=False)
+
+    def __repr__(self) -> str:
+        return f"Lowered({self._jit!r})"
+
+    def as_text(self) -> str:
+        """The program after folding, sharing and dead-code elimination; inputs are named by their pytree path."""
+        return self.program.lower_text()
+
+    def stablehlo_text(self) -> str:
+        """The program as a StableHLO module."""
+        return self.program.stablehlo_text()
+
+    def compile(self) -> Compiled:
+        """A function of the same arguments that never traces again."""
+        return Compiled(self._jit, self._call, StagedProgram(self._traced))
+
+
+class Compiled:
+    """A compiled function for one signature; it takes arguments as the function does."""
+
+    __slots__ = ("_call", "_jit", "_program")
+
+    def __init__(self, jit: Jit, call: Call, program: StagedProgram) -> None:
+        self._jit = jit
+        self._call = call
+        self._program = program
+
+    def __repr__(self) -> str:
+        return f"Compiled({self._jit!r})"
+
+    @property
+    def engine(self) -> str:
+        """The engine of the last call."""
+        return self._program.engine.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program.
+
+        Raises:
+            ValueError: arguments whose structure, shapes, dtypes or static values differ from those lowered for.
+        """
+        call = self._jit.take_apart(args, kwargs)
+        if call.key != self._call.key:
+            raise ValueError(
+                f"{self!r}: was compiled for {self._jit.describe(self._call.key)}, got {self._jit.describe(call.key)}"
+            )
+        return self._program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
 
 
 def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str]]:

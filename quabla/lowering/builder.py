@@ -157,7 +157,9 @@ class Builder:
         """``value`` with the shape of ``type``."""
         return self.op("stablehlo.reshape", type, [value])
 
-    def gather(self, value: Value, from_type: TensorType, axis: int, indices: Sequence[int], to_type: TensorType) -> Value:
+    def gather(
+        self, value: Value, from_type: TensorType, axis: int, indices: Sequence[int], to_type: TensorType
+    ) -> Value:
         """The elements at ``indices`` (non-negative) along ``axis``."""
         rest = [i for i in range(from_type.ndim) if i != axis]
         numbers = stablehlo.GatherDimensionNumbers.get(rest, [axis], [], [], [axis], 1, context())
@@ -173,7 +175,9 @@ class Builder:
 
     def compare(self, direction: str, a: Value, b: Value, operand_type: TensorType) -> Value:
         """Where ``a`` and ``b``, both of ``operand_type``, compare as ``direction`` says: EQ NE LT LE GT GE."""
-        return self.op("stablehlo.compare", operand_type.with_dtype(dtypes.bool_), [a, b], comparison_direction=direction)
+        return self.op(
+            "stablehlo.compare", operand_type.with_dtype(dtypes.bool_), [a, b], comparison_direction=direction
+        )
 
     def select(self, predicate: Value, a: Value, b: Value, type: TensorType) -> Value:
         """``a`` where ``predicate`` holds, else ``b``."""
@@ -266,7 +270,9 @@ class Builder:
             return self._dot_general(a, b, to_type, [], [], [m - 1], [0])
         if m == 2:
             rows, columns = a_type.shape[0], b_type.shape[-1]
-            found = self._dot_general(b, a, to_type.with_shape((*b_type.shape[:-2], columns, rows)), [], [], [n - 2], [1])
+            found = self._dot_general(
+                b, a, to_type.with_shape((*b_type.shape[:-2], columns, rows)), [], [], [n - 2], [1]
+            )
             return self.op("stablehlo.transpose", to_type, [found], permutation=(*range(batch), batch + 1, batch))
         lead = to_type.shape[:-2]
         a = self.broadcast(a, a_type, (*lead, *a_type.shape[-2:]))
@@ -309,10 +315,14 @@ class Builder:
             self._outline(symbol, type, value_types, decomposition)
         return self._composite_op(name, type, values, symbol, attributes)
 
-    def _composite_op(self, name: str, type: TensorType, values: Sequence[Value], symbol: str, given: dict[str, Any]) -> Value:
+    def _composite_op(
+        self, name: str, type: TensorType, values: Sequence[Value], symbol: str, given: dict[str, Any]
+    ) -> Value:
         attributes: dict[str, Any] = {"name": "qb." + name, "decomposition": _symbol_reference(symbol)}
         if given:
-            attributes["composite_attributes"] = ir.DictAttr.get({k: attribute(k, v) for k, v in given.items()}, context())
+            attributes["composite_attributes"] = ir.DictAttr.get(
+                {k: attribute(k, v) for k, v in given.items()}, context()
+            )
         return self.op("stablehlo.composite", type, values, **attributes)
 
     def _free_symbol(self, name: str, types: Sequence[TensorType]) -> str:
@@ -342,7 +352,9 @@ class Builder:
             self.ip, self._constants = kept
         return f
 
-    def function(self, symbol: str, types: Sequence[TensorType], results: Sequence[TensorType], *, public: bool) -> tuple[Any, Any]:
+    def function(
+        self, symbol: str, types: Sequence[TensorType], results: Sequence[TensorType], *, public: bool
+    ) -> tuple[Any, Any]:
         """A new function at the end of the module, and its entry block."""
         c = context()
         ins = [mlir_type(t) for t in types]

@@ -49,7 +49,9 @@ def lower(graph: Graph, name: str = "main", *, device: str = "cpu") -> ir.Module
     return module
 
 
-def lower_func(graph: Graph, name: str, module: ir.Module, *, builder: Builder | None = None, device: str = "cpu") -> Any:
+def lower_func(
+    graph: Graph, name: str, module: ir.Module, *, builder: Builder | None = None, device: str = "cpu"
+) -> Any:
     """Append a public function that computes ``graph`` to ``module``.
 
     Args:
@@ -141,7 +143,7 @@ def _lower_body(lo: Builder, body: Body, names: list[str], name: str, device: st
                 device=device,
             )
         else:
-            env[node] = lo.apply_rule(rule, values, node)
+            env[node] = lo.apply_rule(rule, values, node)  # type: ignore[arg-type]
     lo.loc = unknown()
     _create("func.return", [], [env[o] for o in body.outs], loc=lo.loc, ip=ip)
     return f

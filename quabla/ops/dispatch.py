@@ -13,7 +13,7 @@ import numpy as np
 
 from quabla import dtypes, errors
 from quabla.dtypes import dtype
-from quabla.ops.registry import Op
+from quabla.ops.registry import REGISTRY, Op
 from quabla.ops.types import Const, Params, TensorType, splat_const, tensor_type
 
 __all__ = ["Emitter", "Value", "apply", "as_value", "binary", "constant", "emitters", "full", "promote", "unary"]
@@ -86,11 +86,9 @@ def full(type: TensorType, value: float | bool) -> Value:
 
 def constant(const: Const) -> Value:
     """A constant as a value."""
-    from quabla.ops.casting import CONSTANT
-
     graphs = emitters.graphs
     if graphs:
-        return graphs[-1].emit(CONSTANT, (), (const,))
+        return graphs[-1].emit(REGISTRY["constant"], (), (const,))
     return hooks.eager.wrap(const.array, const.type)
 
 
@@ -150,9 +148,7 @@ def cast(x: Value, dtype: dtype) -> Value:
     """``x`` converted to ``dtype``; ``x`` itself where it has it already."""
     if x.type.dtype is dtype:
         return x
-    from quabla.ops.casting import CAST
-
-    return apply(CAST, (x,), (dtype,))
+    return apply(REGISTRY["cast"], (x,), (dtype,))
 
 
 def float_operand(name: str, x: object) -> Value:

@@ -1,4 +1,4 @@
-"""Helpers that records' rules share."""
+"""Helpers that records' rules share. They name ops through the registry, since every family imports them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quabla.ops.dispatch import Value, apply, full
+from quabla.ops.registry import REGISTRY
 from quabla.ops.types import Shape, TensorType
 
 __all__ = ["align", "as_factor", "mapped_size", "move_mapped_first", "ones", "unbroadcast", "with_mapped_axis", "zeros"]
@@ -26,27 +27,22 @@ def unbroadcast(ct: Value, shape: Shape) -> Value:
     have = ct.type.shape
     if have == shape:
         return ct
-    from quabla.ops.reductions import SUM
-    from quabla.ops.shaping import RESHAPE
-
     lead = len(have) - len(shape)
     axes = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and have[i + lead] != 1))
     if axes:
-        ct = apply(SUM, (ct,), (tuple(axes),))
-    return ct if ct.type.shape == shape else apply(RESHAPE, (ct,), (shape,))
+        ct = apply(REGISTRY["sum"], (ct,), (tuple(axes),))
+    return ct if ct.type.shape == shape else apply(REGISTRY["reshape"], (ct,), (shape,))
 
 
 def align(operands: Sequence[Value], mapped: Sequence[bool]) -> list[Value]:
     """Operands of a mapped elementwise op: mapped axis first, ranks filled up so that NumPy broadcasting does the rest."""
-    from quabla.ops.shaping import RESHAPE
-
     rank = max(x.type.ndim - m for x, m in zip(operands, mapped, strict=True))
     out = []
     for x, m in zip(operands, mapped, strict=True):
         shape = x.type.shape
         fill = rank - (len(shape) - 1)
         if m and fill:
-            x = apply(RESHAPE, (x,), ((shape[0], *(1,) * fill, *shape[1:]),))
+            x = apply(REGISTRY["reshape"], (x,), ((shape[0], *(1,) * fill, *shape[1:]),))
         out.append(x)
     return out
 
@@ -60,18 +56,14 @@ def with_mapped_axis(x: Value, mapped: bool, size: int) -> Value:
     """``x`` with the mapped axis first, broadcast where it has none."""
     if mapped:
         return x
-    from quabla.ops.shaping import BROADCAST
-
-    return apply(BROADCAST, (x,), ((size, *x.type.shape),))
+    return apply(REGISTRY["broadcast"], (x,), ((size, *x.type.shape),))
 
 
 def move_mapped_first(x: Value, axis: int) -> Value:
     """``x`` with ``axis`` moved to the front."""
     if axis == 0:
         return x
-    from quabla.ops.shaping import TRANSPOSE
-
-    return apply(TRANSPOSE, (x,), ((axis, *(i for i in range(x.type.ndim) if i != axis)),))
+    return apply(REGISTRY["transpose"], (x,), ((axis, *(i for i in range(x.type.ndim) if i != axis)),))
 
 
 def as_factor(ct: Value, factor: Any) -> Value | None:

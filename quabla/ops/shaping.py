@@ -15,7 +15,7 @@ from quabla import dtypes, errors
 from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_ints
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, unbroadcast, with_mapped_axis, zeros
 from quabla.ops.types import Params, Shape, TensorType, tensor_type
 
@@ -329,14 +329,12 @@ def _concat_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
 def _concat_transpose(
     ct: Value, operands: Sequence[Value], active: Sequence[bool], params: Params
 ) -> list[Value | None]:
-    from quabla.ops.indexing import SLICE
-
     axis = params[0]
     out: list[Value | None] = []
     start = 0
     for x, a in zip(operands, active, strict=True):
         n = x.type.shape[axis]
-        out.append(apply(SLICE, (ct,), (axis, start if n else 0, n, 1)) if a else None)
+        out.append(apply(REGISTRY["slice"], (ct,), (axis, start if n else 0, n, 1)) if a else None)
         start += n
     return out
 
@@ -425,12 +423,10 @@ def _pad_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
 
 
 def _pad_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
-    from quabla.ops.indexing import SLICE
-
     low, high, interior = params
     for axis, n in enumerate(operands[0].type.shape):
         if low[axis] or high[axis] or interior[axis]:
-            ct = apply(SLICE, (ct,), (axis, low[axis] if n else 0, n, interior[axis] + 1))
+            ct = apply(REGISTRY["slice"], (ct,), (axis, low[axis] if n else 0, n, interior[axis] + 1))
     return ct
 
 

@@ -32,8 +32,7 @@ def graph(types, fun):
 
 def operand_types(sample, dtype):
     return [
-        tensor_type(s, d)
-        for s, d in zip(sample.shapes, sample.dtypes or (dtype,) * len(sample.shapes), strict=True)
+        tensor_type(s, d) for s, d in zip(sample.shapes, sample.dtypes or (dtype,) * len(sample.shapes), strict=True)
     ]
 
 

@@ -4,7 +4,7 @@
 // RUN: not qb-opt %s --qb-vmap 2>&1 | filecheck %s --check-prefix=SIZE
 // RUN: not qb-opt %s --qb-vmap="size=2 in-axes=1" 2>&1 | filecheck %s --check-prefix=FIRST
 
-// AXES: invalid.mlir:[[@LINE+7]]:1: error: qb-vmap: in-axes: needs an entry for each argument, 1 of them, got 2
+// AXES: invalid.mlir:14:1: error: qb-vmap: in-axes: needs an entry for each argument, 1 of them, got 2
 // AXES-NEXT: func.func @one(
 // AXES-NEXT: {{^\^$}}
 // NEGATIVE: option 'wrt' of 'qb-vjp' must be non-negative integers with commas between, got '-1'
