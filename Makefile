@@ -64,4 +64,5 @@ $(VENV)/.python:
 $(VENV)/.ready: $(VENV)/.python pyproject.toml
 	@echo "installing quabla and its development tools into $(VENV) (a minute or two)"
 	@$(BIN)/python $(PIP) install --editable '.[dev]'
+	@$(BIN)/python -m compileall -q quabla
 	@touch $@

@@ -32,12 +32,12 @@ def pinn_data(width: int = 32, points: int = 128) -> tuple[Any, Any]:
     return params, qb.array(np.linspace(0.0, 1.0, points))
 
 
-def network(x: Any, params: Any) -> Any:
+def network(x: Any, params: Any, np_: Any = qb) -> Any:
     """The network at one point."""
-    h = qb.reshape(x, (1,))
+    h = np_.reshape(x, (1,))
     for layer in params[:-1]:
-        h = qb.tanh(qb.matmul(h, layer["w"]) + layer["b"])
-    return qb.reshape(qb.matmul(h, params[-1]["w"]) + params[-1]["b"], ())
+        h = np_.tanh(np_.matmul(h, layer["w"]) + layer["b"])
+    return np_.reshape(np_.matmul(h, params[-1]["w"]) + params[-1]["b"], ())
 
 
 def pinn_loss(params: Any, xs: Any) -> Any:

@@ -4,7 +4,7 @@ Arrays, derivatives of every order, batching and compilation; a traced function 
 dialect, which lowers to StableHLO and runs on the CPU.
 """
 
-from quabla import linalg, tree
+from quabla import linalg, tree as tree
 from quabla.array import Array, Tensor, TensorView
 from quabla.compiler import Compiler, Executable, Program
 from quabla.config import config
@@ -85,11 +85,11 @@ from quabla.functions.shape import (
     tile,
     trace,
 )
-from quabla.functions.statistics import all, any, log_softmax, logsumexp, norm, prod, softmax, std, var
+from quabla.functions.statistics import all as all, any as any, log_softmax, logsumexp, norm, prod, softmax, std, var
 from quabla.jitting import jit
 from quabla.ops.casting import astype, stop_gradient
 from quabla.ops.elementwise import (
-    abs,
+    abs as abs,
     atan2,
     cbrt,
     ceil,
@@ -99,14 +99,14 @@ from quabla.ops.elementwise import (
     maximum,
     minimum,
     power,
-    round,
+    round as round,
     sign,
     sqrt,
     where,
 )
 from quabla.ops.indexing import gather, scatter_add
 from quabla.ops.linalg import matmul
-from quabla.ops.reductions import cumsum, max, mean, min, sum
+from quabla.ops.reductions import cumsum, max as max, mean, min as min, sum as sum
 from quabla.ops.shaping import broadcast_to, concat, reshape, transpose, tril, triu
 from quabla.ops.transcendental import (
     arccos,
@@ -132,7 +132,7 @@ from quabla.ops.transcendental import (
     tan,
     tanh,
 )
-from quabla.runtime import cpu as _cpu  # noqa: F401  (installs the CPU engine)
+from quabla.runtime import cpu as _cpu  # noqa: F401  # pyright: ignore[reportUnusedImport]  (installs the engine)
 from quabla.tracing.graph import TraceTensor
 from quabla.tracing.trace import ShapeDtype
 from quabla.transforms.autodiff import grad, value_and_grad
@@ -142,7 +142,7 @@ from quabla.transforms.vectorize import vmap
 
 __version__ = "0.1.0"
 
-# Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only.
+# Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only, and so is tree.
 __all__ = [
     "Array",
     "Compiler",
@@ -221,9 +221,9 @@ __all__ = [
     "linalg",
     "linspace",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "log_softmax",
     "logaddexp",
     "logical_and",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Tensor(Methods, Array):
                 f"Tensor: shape {list(extents)} needs a flat list of {wanted.size} elements, got an array of shape "
                 f"{flat.shape}{errors.at_user_line()}"
             )
-        return wrap(flat.data.reshape(extents), wanted)  # type: ignore[return-value]
+        return cast("Self", wrap(flat.data.reshape(extents), wanted))
 
     def __setattr__(self, name: str, value: object) -> None:
         # Only dispatch writes here, to the one slot that is not part of the value.
@@ -225,9 +225,6 @@ def wrap(array: Any, type: TensorType) -> Tensor:
     _set_type(t, type)
     _set_weak(t, False)
     return t
-
-
-Tensor._wrap = staticmethod(wrap)  # type: ignore[attr-defined]
 
 
 class TensorView(Array):

@@ -21,8 +21,8 @@ _ask = ctypes.pythonapi.PyObject_GetBuffer
 @_GetBuffer
 def _get_buffer(exporter: Any, view: int, flags: int) -> int:
     array = exporter.numpy()
-    for order in "KCF":  # the storage itself, else a copy in the order that the consumer insists on
-        candidate = np.asarray(array, order=order)  # type: ignore[call-overload]
+    for order in ("K", "C", "F"):  # the storage itself, else a copy in the order that the consumer insists on
+        candidate = np.asarray(array, order=order)
         candidate.flags.writeable = False
         try:
             return _ask(ctypes.py_object(candidate), ctypes.c_void_p(view), ctypes.c_int(flags))

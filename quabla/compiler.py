@@ -84,10 +84,10 @@ def _input_spec(spec: Any) -> tuple[str, TensorType]:
     return spec[0], tensor_type(tuple(shape), dtype)
 
 
-def _target(target: object) -> str:
+def _target(target: str) -> str:
     if target not in TARGETS:
         raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {target!r}")
-    return target  # type: ignore[return-value]
+    return target
 
 
 class Program:

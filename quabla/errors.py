@@ -82,9 +82,11 @@ def user_location(depth: int = 1) -> Location | None:
     return None
 
 
-def file_and_line(location: Location) -> tuple[str, int]:
-    """The file name and line number of a location."""
+def file_and_line(location: Location | tuple[str, int]) -> tuple[str, int]:
+    """The file name and line number of a location, which may be decoded already."""
     code, index = location
+    if isinstance(code, str):
+        return code, index
     for k, (line, _, _, _) in enumerate(code.co_positions()):
         if 2 * k >= index and line is not None:
             return code.co_filename, line
@@ -95,7 +97,7 @@ def at(location: Location | tuple[str, int] | None) -> str:
     """A location as the tail of a message: ``" (model.py:12)"``, empty where it is unknown."""
     if location is None:
         return ""
-    name, line = location if isinstance(location[0], str) else file_and_line(location)  # type: ignore[arg-type]
+    name, line = file_and_line(location)
     return f" ({name}:{line})"
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
-from quabla import errors
+import numpy as np
+
+from quabla import errors, tree
 from quabla.array import Tensor
 from quabla.compiler import Program
 from quabla.devices import parse, require
@@ -37,7 +40,7 @@ class Call:
         self.static |= {k: kwargs[k] for k in sorted(kwargs) if k in static_names}
         key = self.args.key()
         if self.static or self._keywords:
-            given = tuple([(k, *static_key(k, v)) for k, v in self.static.items()])
+            given = tuple([(k, static_key(k, v)) for k, v in self.static.items()])
             key = (*key, ("static", tuple(self._dynamic), tuple(self._keywords), given))
         self.key = key
 
@@ -64,7 +67,7 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
     except TypeError:
         which = f"argument {name}" if isinstance(name, int) else name
         raise TypeError(f"jit: the static {which} must be hashable, got {value!r} of type {type(value).__name__}") from None
-    return type(value), float.hex(value) if isinstance(value, float) else value
+    return tree.exact_key(value)
 
 
 class Jit:
@@ -103,7 +106,8 @@ class Jit:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if dispatch.emitters.graphs:
-            return self._fun(*args, **kwargs)
+            call = self.take_apart(args, kwargs)
+            return call.run(self._fun, call.args.rebuild(call.args.leaves))
         if not kwargs and not self._static:
             key: list[Any] = [(None,) * len(args)]
             for a in args:
@@ -119,6 +123,10 @@ class Jit:
         if program is None:
             program = self._cache.add(call.key, lambda: StagedProgram(self.trace(call)))
         return program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind like a function, so that methods can be compiled; the instance is an argument like any other."""
+        return self if instance is None else MethodType(self, instance)
 
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The traced and the static arguments of a call.
@@ -257,8 +265,6 @@ def _parameters(fun: Callable[..., Any]) -> list[Any] | None:
 
 def input_names(fun: Callable[..., Any], call: Call) -> list[str]:
     """The inputs' names: the parameter's name and the path inside its pytree, such as ``params/w``."""
-    from quabla import tree
-
     parameters = _parameters(fun) or []
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
@@ -278,11 +284,19 @@ def input_names(fun: Callable[..., Any], call: Call) -> list[str]:
     return names
 
 
+def _shown_static(key: tuple[type, Any]) -> str:
+    """The text of a static value from its key."""
+    kind, value = key
+    if issubclass(kind, (tuple, frozenset)):
+        return f"{kind.__name__ if kind is not tuple else ''}({', '.join(map(_shown_static, value))})"
+    return repr(float.fromhex(value)) if issubclass(kind, (float, np.floating)) else repr(value)
+
+
 def _describe(key: tuple[Any, ...]) -> str:
     """A signature as text."""
     static = ""
     if isinstance(key[-1], tuple) and key[-1][:1] == ("static",):
-        values = ", ".join(f"{k}={v!r}" for k, _, v in key[-1][3])
+        values = ", ".join(f"{k}={_shown_static(v)}" for k, v in key[-1][3])
         static = f" with {values}" if values else ""
         key = key[:-1]
     return describe_key(key) + static

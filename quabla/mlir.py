@@ -12,6 +12,9 @@ import types
 from typing import TYPE_CHECKING, Any, Final
 
 import torch_mlir.dialects as _dialects
+from torch_mlir import ir, passmanager
+from torch_mlir._mlir_libs import _stablehlo as stablehlo
+from torch_mlir.dialects import ext, irdl
 
 from quabla import dtypes
 from quabla.ops.types import TensorType, tensor_type
@@ -25,30 +28,15 @@ for _name in ("qb", "stablehlo"):
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    ir: Any
-    passmanager: Any
-    stablehlo: Any
-    arith: Any
-    ext: Any
-    func: Any
-    irdl: Any
-    scf: Any
-else:
-    from torch_mlir import ir, passmanager
-    from torch_mlir._mlir_libs import _stablehlo as stablehlo
-    from torch_mlir.dialects import arith, ext, func, irdl, scf  # loads their op classes
-
 __all__ = [
-    "arith",
     "context",
     "ext",
-    "func",
     "ir",
     "irdl",
     "mlir_type",
     "passmanager",
+    "place",
     "read_type",
-    "scf",
     "stablehlo",
     "unknown",
 ]
@@ -113,6 +101,19 @@ def read_type(m: Any) -> TensorType:
             raise ValueError(f"expected elements of type f64, f32 or i1, got {m}")
         t = _read[m] = tensor_type(tuple(m.shape), dtype)
     return t
+
+
+def place(location: Any) -> tuple[str, int, int] | None:
+    """The first file, line and column that a location names."""
+    if isinstance(location, ir.FileLineColLoc):
+        return location.filename, location.start_line, location.start_col
+    if isinstance(location, ir.NameLoc):
+        return place(location.child_loc)
+    if isinstance(location, ir.CallSiteLoc):
+        return place(location.callee)
+    if isinstance(location, ir.FusedLoc):
+        return next((p for p in map(place, location.locations) if p is not None), None)
+    return None
 
 
 def attribute_ints(values: Sequence[int]) -> Any:

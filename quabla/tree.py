@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final, TypeVar, overload
 
+import numpy as np
+
 from quabla import errors
 
 __all__ = [
@@ -44,7 +46,7 @@ class TreeDef:
         TreeDef({'a': [*, None], 'b': *})
     """
 
-    __slots__ = ("_hash", "_paths", "_spec", "foreign", "num_leaves")
+    __slots__ = ("_hash", "_paths", "_spec", "exact", "foreign", "num_leaves")
 
     def __init__(self, node: Any) -> None:
         self._spec = node
@@ -53,6 +55,8 @@ class TreeDef:
         self.num_leaves: int = node.num_leaves
         #: Classes that the engine opens and we do not; a structure with some is never handed out.
         self.foreign: set[type] = set()
+        #: What tells apart structures that the engine calls equal: keys and static data that are not text.
+        self.exact: list[Any] = []
         self._walk(self._inspect)
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
@@ -95,6 +99,8 @@ class TreeDef:
                     f"tree: the keys of a dict must have an order, got {', '.join(repr(k) for k in data)}"
                     f"{errors.at_user_line()}"
                 ) from None
+            if any([k.__class__ is not str for k in data]):
+                self.exact.append(exact_key(tuple(data)))
         elif cls in _registered:
             try:
                 hash(data)
@@ -102,11 +108,15 @@ class TreeDef:
                 raise TypeError(
                     f"tree: the static data of {cls.__qualname__} must be hashable: {e}{errors.at_user_line()}"
                 ) from None
+            if data is not None and data != ():
+                self.exact.append(exact_key(data))
         elif cls is not None and cls not in _PLAIN and not _is_namedtuple(cls):
             self.foreign.add(cls)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, TreeDef) and self._spec == other._spec)
+        if self is other:
+            return True
+        return isinstance(other, TreeDef) and self._spec == other._spec and self.exact == other.exact
 
     def __hash__(self) -> int:
         return self._hash
@@ -115,17 +125,31 @@ class TreeDef:
         return f"TreeDef({self._walk(_node_text, lambda _: '*')})"
 
 
-def _is_namedtuple(cls: type) -> bool:
+def exact_key(value: Any) -> tuple[type, Any]:
+    """A hashable value as a key that keeps apart what Python calls equal: 1, True and 1.0, or 0.0 and -0.0."""
+    kind = value.__class__
+    if isinstance(value, (float, np.floating)):
+        return kind, float(value).hex()
+    if isinstance(value, tuple):
+        return kind, tuple([exact_key(x) for x in value])
+    if isinstance(value, frozenset):
+        return kind, frozenset([exact_key(x) for x in value])
+    return kind, value
+
+
+def _is_namedtuple(cls: Any) -> bool:
     return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")
 
 
-def _names(cls: type | None, data: Any, count: int) -> Iterable[Any]:
+def _names(cls: Any, data: Any, count: int) -> Iterable[Any]:
     """What stands in a path for each child of a node."""
+    if cls is None:
+        return range(count)
     if cls is dict:
         return data
-    if cls is not None and _is_namedtuple(cls):
-        return cls._fields  # type: ignore[attr-defined]
-    return _registered.get(cls) or range(count)  # type: ignore[arg-type]
+    if _is_namedtuple(cls):
+        return cls._fields
+    return _registered.get(cls) or range(count)
 
 
 def _join_paths(cls: type | None, data: Any, children: Sequence[list[Path]]) -> list[Path]:
@@ -165,6 +189,7 @@ def _first_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> t
 
 _engine: Callable[..., tuple[list[Any], Any]] = _first_flatten
 _treedefs: Final[dict[Any, TreeDef]] = {}
+_variants: Final[dict[TreeDef, TreeDef]] = {}
 _foreign: Final[set[type]] = set()
 _PLAIN: Final = (dict, list, tuple, type(None))
 #: Registered classes, each with its children's names, empty where they are numbered.
@@ -178,6 +203,12 @@ def _treedef(spec: Any) -> TreeDef:
         if len(_treedefs) > _CACHED:
             _treedefs.clear()
         found = _treedefs[spec] = TreeDef(spec)
+    elif found.exact:  # the same as another of the structures that the engine calls equal to it
+        here = TreeDef(spec)
+        if here.exact != found.exact:
+            if len(_variants) > _CACHED:
+                _variants.clear()
+            return _variants.setdefault(here, here)
     return found
 
 
@@ -379,6 +410,8 @@ def register_dataclass(
             registered already.
 
     Example:
+        >>> import dataclasses
+        >>> import quabla as qb
         >>> @qb.tree.register_dataclass
         ... @dataclasses.dataclass
         ... class Layer:

@@ -14,11 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch_mlir.dialects import irdl
-from torch_mlir.dialects.ext import Pure
-
 from quabla.dialect import attributes, checks
-from quabla.mlir import ir, read_type
+from quabla.mlir import ext, ir, irdl, read_type
 from quabla.ops import load_all
 from quabla.ops.registry import REGISTRY, Op
 from quabla.ops.types import Params, TensorType
@@ -35,7 +32,7 @@ def load(context: Any) -> None:
         irdl.load_dialects(ir.Module.parse(dialect_text()))
         for op in REGISTRY.values():
             ir.DynamicOpTrait.attach(op.mlir_name, _Verifier)
-            Pure.attach(op.mlir_name)
+            ext.Pure.attach(op.mlir_name)
 
 
 def dialect_text() -> str:

@@ -7,14 +7,11 @@ from typing import Any
 from quabla.dialect.checks import SourceError
 from quabla.dialect.definition import check_counts, checked_params, record_of
 from quabla.dialect.writer import ARGUMENT_CAPTURE, ARGUMENT_NAME
-from quabla.mlir import ir, read_type
+from quabla.mlir import ir, place, read_type
 from quabla.ops.types import TensorType
 from quabla.tracing.graph import Graph, TraceTensor
 
 __all__ = ["read"]
-
-Place = tuple[str, int, int]
-
 
 def read(func: Any, fold: bool = False) -> Graph:
     """The graph of a ``func.func``. Equal ops become one node.
@@ -37,8 +34,8 @@ def read(func: Any, fold: bool = False) -> Graph:
     graph = Graph(_argument_types(op, block), _argument_names(op, block), fold=fold)
     values: dict[Any, TraceTensor] = {}
     for a, value in zip(graph.args, block.arguments, strict=True):
-        place = _place(value.location)
-        a._loc = place and place[:2]
+        where = place(value.location)
+        a._loc = where and where[:2]
         values[value] = a
     with graph:
         outs = _read_block(block, values, graph)
@@ -94,10 +91,10 @@ def _read_op(op: Any, values: dict[Any, TraceTensor], graph: Graph) -> TraceTens
         params = checked_params(record, op, [x.type for x in operands])
     except ValueError as e:
         raise _error(op, f"'{op.name}' op {e}") from None
-    place = _place(op.location)
-    graph.location = place and place[:2]
+    where = place(op.location)
+    graph.location = where and where[:2]
     node = graph.emit(record, operands, params)
-    if place is None:  # else emit would name the line that called this function
+    if where is None:  # else emit would name the line that called this function
         node._loc = None
     return node
 
@@ -109,19 +106,6 @@ def _value(op: Any, x: Any, values: dict[Any, TraceTensor]) -> TraceTensor:
     return found
 
 
-def _place(location: Any) -> Place | None:
-    """The first file, line and column that a location names."""
-    if isinstance(location, ir.FileLineColLoc):
-        return location.filename, location.start_line, location.start_col
-    if isinstance(location, ir.NameLoc):
-        return _place(location.child_loc)
-    if isinstance(location, ir.CallSiteLoc):
-        return _place(location.callee)
-    if isinstance(location, ir.FusedLoc):
-        return next((p for p in map(_place, location.locations) if p is not None), None)
-    return None
-
-
 def _error(op: Any, message: str, location: Any = None) -> SourceError:
-    place = _place(location or op.location)
-    return SourceError(message, "unknown location") if place is None else SourceError(message, *place)
+    where = place(location or op.location)
+    return SourceError(message, "unknown location") if where is None else SourceError(message, *where)

@@ -114,6 +114,6 @@ class _Locations:
         key = (where if isinstance(where, str) else id(where), index)
         loc = self._known.get(key)
         if loc is None:
-            file, line = place if isinstance(where, str) else errors.file_and_line(place)  # type: ignore[arg-type]
+            file, line = errors.file_and_line(place)
             loc = self._known[key] = ir.Location.file(file, line, 0, mlir.context())
         return loc

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from quabla import errors
-from quabla.ops.dispatch import Value, apply, promote
+from quabla.ops.dispatch import Value, apply, promote, weakly
 from quabla.ops.elementwise import MUL
 from quabla.ops.indexing import SLICE
 from quabla.ops.linalg import MATMUL
@@ -58,10 +58,7 @@ def einsum(equation: object, *operands: object) -> Value:
     wanted = _wanted(equation, output if "->" in equation else None, labels)
     parts = [_simplified(v, n, extents) for v, n in zip(values, labels, strict=True)]
     value, have = _reduced(parts, wanted, extents)
-    r = _permuted(value, have, wanted)
-    if weak:
-        r.weak = True
-    return r
+    return weakly(_permuted(value, have, wanted), weak)
 
 
 # ---- reading the equation -----------------------------------------------------------------------

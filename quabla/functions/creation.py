@@ -152,12 +152,23 @@ def array(obj: Any, dtype: dtype | None = None) -> Value:
 
 
 def zeros(shape: int | Sequence[int], dtype: dtype | None = None) -> Value:
-    """An array of zeros, float64 unless ``dtype`` says otherwise."""
+    """An array of zeros, float64 unless ``dtype`` says otherwise.
+
+    Example:
+        >>> qb.zeros((2, 2), dtype=qb.float32)
+        Tensor([[0., 0.],
+                [0., 0.]], dtype=float32)
+    """
     return _filled("zeros", np.zeros, shape, dtype)
 
 
 def ones(shape: int | Sequence[int], dtype: dtype | None = None) -> Value:
-    """An array of ones, float64 unless ``dtype`` says otherwise."""
+    """An array of ones, float64 unless ``dtype`` says otherwise.
+
+    Example:
+        >>> qb.ones(3)
+        Tensor([1., 1., 1.], dtype=float64)
+    """
     return _filled("ones", np.ones, shape, dtype)
 
 
@@ -179,6 +190,11 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: dtype | None = None
 
     Raises:
         ValueError: where ``fill_value`` does not broadcast to ``shape``.
+
+    Example:
+        >>> qb.full((2, 2), qb.array([1.0, 2.0]))
+        Tensor([[1., 2.],
+                [1., 2.]], dtype=float64)
     """
     extents = checked_shape("full", shape)
     value = asarray(fill_value, dtype)
@@ -195,19 +211,34 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: dtype | None = None
 
 
 def zeros_like(x: Any, dtype: dtype | None = None) -> Value:
-    """Zeros of the shape and dtype of ``x``; eager, also for traced ``x``."""
+    """Zeros of the shape and dtype of ``x``; eager, also for traced ``x``.
+
+    Example:
+        >>> qb.zeros_like(qb.array([1.0, 2.0]))
+        Tensor([0., 0.], dtype=float64)
+    """
     like = asarray(x).type
     return zeros(like.shape, like.dtype if dtype is None else dtype)
 
 
 def ones_like(x: Any, dtype: dtype | None = None) -> Value:
-    """Ones of the shape and dtype of ``x``; eager, also for traced ``x``."""
+    """Ones of the shape and dtype of ``x``; eager, also for traced ``x``.
+
+    Example:
+        >>> qb.ones_like(qb.array([[0.0, 2.0]]))
+        Tensor([[1., 1.]], dtype=float64)
+    """
     like = asarray(x).type
     return ones(like.shape, like.dtype if dtype is None else dtype)
 
 
 def full_like(x: Any, fill_value: Any, dtype: dtype | None = None) -> Value:
-    """An array of the shape and dtype of ``x`` filled with ``fill_value``; eager, also for traced ``x``."""
+    """An array of the shape and dtype of ``x`` filled with ``fill_value``; eager, also for traced ``x``.
+
+    Example:
+        >>> qb.full_like(qb.array([1.0, 2.0]), 7.0)
+        Tensor([7., 7.], dtype=float64)
+    """
     like = asarray(x).type
     return full(like.shape, fill_value, like.dtype if dtype is None else dtype)
 
@@ -242,6 +273,10 @@ def linspace(start: float, stop: float, num: int, dtype: dtype | None = None) ->
     Raises:
         TypeError: where ``num`` is not an int.
         ValueError: where ``num`` is negative.
+
+    Example:
+        >>> qb.linspace(0.0, 1.0, 5)
+        Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
     """
     first, last = _number("linspace", start), _number("linspace", stop)
     count = static_int("linspace: num", num)
@@ -252,7 +287,13 @@ def linspace(start: float, stop: float, num: int, dtype: dtype | None = None) ->
 
 
 def eye(n: int, m: int | None = None, dtype: dtype | None = None) -> Value:
-    """The identity matrix, of shape ``[n, n]`` or, with ones on its main diagonal, ``[n, m]``."""
+    """The identity matrix, of shape ``[n, n]`` or, with ones on its main diagonal, ``[n, m]``.
+
+    Example:
+        >>> qb.eye(2, 3)
+        Tensor([[1., 0., 0.],
+                [0., 1., 0.]], dtype=float64)
+    """
     rows, columns = checked_shape("eye", (n, n if m is None else m))
     return _by_rule(np.eye(rows, columns), dtype)
 

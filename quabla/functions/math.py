@@ -7,13 +7,26 @@ selected are kept where its derivatives are finite, so that no NaN leaks into a 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from quabla import errors
 from quabla.ops.casting import STOP_GRADIENT
-from quabla.ops.dispatch import Value, apply, as_value, float_operand, full, is_number, is_value, promote, scalar
+from quabla.ops.dispatch import (
+    Value,
+    apply,
+    as_value,
+    float_operand,
+    full,
+    is_number,
+    is_value,
+    promote,
+    scalar,
+    weakly,
+)
 from quabla.ops.elementwise import ABS, COMPARE, DIV, FMOD, POWI, ROUND, WHERE, compare, power
+from quabla.ops.selection import choose, test
 from quabla.ops.transcendental import erfc, sigmoid, softplus
 from quabla.ops.types import tensor_type
 
@@ -45,28 +58,6 @@ __all__ = [
 ]
 
 
-def _weakly(r: Value, weak: bool) -> Value:
-    if weak:
-        r.weak = True
-    return r
-
-
-def _test(x: Value, kind: str, y: Value | float) -> Value:
-    """A comparison of values whose dtypes are known to agree."""
-    if isinstance(y, (int, float)):
-        y = scalar(y, x.type.dtype)
-    return apply(COMPARE, (x, y), (kind,))
-
-
-def _select(mask: Value, x: Value | float, y: Value | float) -> Value:
-    """A selection between values of one dtype; a Python number takes the dtype of the other branch."""
-    if isinstance(x, (int, float)):
-        x = scalar(x, y.type.dtype)  # type: ignore[union-attr]
-    elif isinstance(y, (int, float)):
-        y = scalar(y, x.type.dtype)
-    return apply(WHERE, (mask, x, y))
-
-
 # ---- activations --------------------------------------------------------------------------------
 
 
@@ -82,7 +73,7 @@ def relu(x: object) -> Value:
         [0.0, 2.0]
     """
     v = float_operand("relu", x)
-    return _weakly(_select(_test(v, "less_equal", 0.0), 0.0, v), v.weak)
+    return weakly(choose(test(v, "less_equal", 0.0), 0.0, v), v.weak)
 
 
 def silu(x: object) -> Value:
@@ -123,7 +114,7 @@ def gelu(x: object, approximate: bool = True) -> Value:
     # Beyond |x| = 100 the sigmoid is 0 or 1 in any precision, and an unbounded square would overflow: its derivative
     # would be 0 times infinity.
     squared = v * v
-    squared = _select(_test(squared, "less", 1e4), squared, 1e4)
+    squared = choose(test(squared, "less", 1e4), squared, 1e4)
     return v * sigmoid(v * (scale + scale * 0.044715 * squared))
 
 
@@ -142,7 +133,7 @@ def square(x: object) -> Value:
         [9.0]
     """
     v = float_operand("square", x)
-    return _weakly(apply(POWI, (v,), (2,)), v.weak)
+    return weakly(apply(POWI, (v,), (2,)), v.weak)
 
 
 def reciprocal(x: object) -> Value:
@@ -157,7 +148,7 @@ def reciprocal(x: object) -> Value:
         [0.25]
     """
     v = float_operand("reciprocal", x)
-    return _weakly(apply(DIV, (scalar(1.0, v.type.dtype), v)), v.weak)
+    return weakly(apply(DIV, (scalar(1.0, v.type.dtype), v)), v.weak)
 
 
 def exp2(x: object) -> Value:
@@ -204,7 +195,7 @@ def isnan(value: object) -> Value:
         [True, False]
     """
     x = _array_operand("isnan", value)
-    return _test(x, "not_equal", x)
+    return test(x, "not_equal", x)
 
 
 def isfinite(value: object) -> Value:
@@ -219,7 +210,7 @@ def isfinite(value: object) -> Value:
         >>> qb.isfinite(qb.array([float("inf"), 1.0])).tolist()
         [False, True]
     """
-    return _test(apply(ABS, (_array_operand("isfinite", value),)), "less", math.inf)
+    return test(apply(ABS, (_array_operand("isfinite", value),)), "less", math.inf)
 
 
 def isinf(x: object) -> Value:
@@ -233,7 +224,7 @@ def isinf(x: object) -> Value:
         >>> qb.isinf(qb.array([-float("inf"), 1.0])).tolist()
         [True, False]
     """
-    return _test(apply(ABS, (float_operand("isinf", x),)), "equal", math.inf)
+    return test(apply(ABS, (float_operand("isinf", x),)), "equal", math.inf)
 
 
 # ---- comparisons --------------------------------------------------------------------------------
@@ -422,10 +413,10 @@ def nan_to_num(
     largest = float(np.finfo(v.type.dtype.numpy).max)
     high = scalar(largest if posinf is None else float(posinf), v.type.dtype)
     low = scalar(-largest if neginf is None else float(neginf), v.type.dtype)
-    infinite = _select(_test(v, "greater", 0.0), high, low)
-    replacement = _select(_test(v, "not_equal", v), float(nan), infinite)
+    infinite = choose(test(v, "greater", 0.0), high, low)
+    replacement = choose(test(v, "not_equal", v), float(nan), infinite)
     # One selection for all of them keeps the derivative a single selection too.
-    return _weakly(_select(isfinite(v), v, replacement), v.weak)
+    return weakly(choose(isfinite(v), v, replacement), v.weak)
 
 
 def clip(x: object, lo: object = None, hi: object = None) -> Value:
@@ -453,15 +444,15 @@ def clip(x: object, lo: object = None, hi: object = None) -> Value:
         value = _limited(value, bounds[0], "less_equal", lo)
     if hi is not None:
         value = _limited(value, bounds[-1], "greater_equal", hi)
-    return _weakly(value, weak)
+    return weakly(value, weak)
 
 
-def _limited(x: Value, bound: Value, kind: str, given: object) -> Value:
+def _limited(x: Value, bound: Value, kind: str, given: Any) -> Value:
     inside = x
-    if not is_number(given) or math.isnan(given):  # type: ignore[arg-type]
+    if not is_number(given) or math.isnan(given):
         # A NaN among the limits makes NaN, and a comparison with it selects x: add it where it is 0 otherwise.
-        inside = _select(_test(bound, "equal", bound), x, bound)
-    return _select(_test(x, kind, bound), bound, inside)
+        inside = choose(test(bound, "equal", bound), x, bound)
+    return choose(test(x, kind, bound), bound, inside)
 
 
 # ---- division with a remainder ------------------------------------------------------------------
@@ -482,10 +473,10 @@ def mod(x1: object, x2: object) -> Value:
     """
     (x, y), weak = promote("mod", x1, x2)
     r = apply(FMOD, (x, y))
-    negative = _test(y, "less", 0.0)
-    opposite = apply(COMPARE, (_test(r, "less", 0.0), negative), ("not_equal",))
-    zero = _select(negative, scalar(-0.0, y.type.dtype), 0.0)
-    return _weakly(_select(_test(r, "equal", 0.0), zero, _select(opposite, r + y, r)), weak)
+    negative = test(y, "less", 0.0)
+    opposite = apply(COMPARE, (test(r, "less", 0.0), negative), ("not_equal",))
+    zero = choose(negative, scalar(-0.0, y.type.dtype), 0.0)
+    return weakly(choose(test(r, "equal", 0.0), zero, choose(opposite, r + y, r)), weak)
 
 
 def remainder(x1: object, x2: object) -> Value:
@@ -507,18 +498,18 @@ def floor_divide(x1: object, x2: object) -> Value:
 
     Example:
         >>> import quabla as qb
-        >>> qb.floor_divide(qb.array([1.0, -5.0]), qb.array([0.1, 3.0])).tolist()
+        >>> (qb.array([1.0, -5.0]) // qb.array([0.1, 3.0])).tolist()
         [9.0, -2.0]
     """
     (x, y), weak = promote("floor_divide", x1, x2)
     x, y = apply(STOP_GRADIENT, (x,)), apply(STOP_GRADIENT, (y,))
     r = apply(FMOD, (x, y))
-    opposite = apply(COMPARE, (_test(r, "less", 0.0), _test(y, "less", 0.0)), ("not_equal",))
-    below = apply(WHERE, (opposite, _test(r, "not_equal", 0.0), opposite))
+    opposite = apply(COMPARE, (test(r, "less", 0.0), test(y, "less", 0.0)), ("not_equal",))
+    below = apply(WHERE, (opposite, test(r, "not_equal", 0.0), opposite))
     # The truncated quotient is whole but for rounding, which x / y alone would carry over the next whole number.
     truncated = apply(ROUND, (apply(DIV, (x - r, y)),))
-    whole = _select(below, truncated - 1.0, truncated)
-    return _weakly(_select(_test(y, "equal", 0.0), apply(DIV, (x, y)), whole), weak)
+    whole = choose(below, truncated - 1.0, truncated)
+    return weakly(choose(test(y, "equal", 0.0), apply(DIV, (x, y)), whole), weak)
 
 
 # ---- logarithms of sums -------------------------------------------------------------------------
@@ -537,9 +528,9 @@ def logaddexp(x1: object, x2: object) -> Value:
     """
     (x, y), weak = promote("logaddexp", x1, x2)
     # Selecting by x > y alone keeps the formula smooth at a tie: the derivatives of maximum and abs are not.
-    larger = _test(x, "greater", y)
-    high, low = _select(larger, x, y), _select(larger, y, x)
+    larger = test(x, "greater", y)
+    high, low = choose(larger, x, y), choose(larger, y, x)
     gap = low - high
-    undefined = _test(gap, "not_equal", gap)
-    same_infinity = apply(WHERE, (undefined, _test(x, "equal", y), undefined))
-    return _weakly(high + softplus(_select(same_infinity, 0.0, gap)), weak)
+    undefined = test(gap, "not_equal", gap)
+    same_infinity = apply(WHERE, (undefined, test(x, "equal", y), undefined))
+    return weakly(high + softplus(choose(same_infinity, 0.0, gap)), weak)

@@ -12,30 +12,15 @@ import numpy as np
 from quabla import errors
 from quabla.functions.contraction import einsum
 from quabla.ops.arguments import axis_index, static_int
-from quabla.ops.casting import apply_weakly
-from quabla.ops.dispatch import Value, apply, as_value, full, is_number, promote, scalar
+from quabla.ops.dispatch import Value, apply, as_value, full, is_number, promote, scalar, weakly
 from quabla.ops.elementwise import COMPARE, DIV, MUL, SUB, WHERE
-from quabla.ops.indexing import GATHER, SLICE
+from quabla.ops.indexing import GATHER, piece
 from quabla.ops.linalg import MATMUL
 from quabla.ops.reductions import SUM
-from quabla.ops.shaping import BROADCAST, CONCAT, RESHAPE, TRANSPOSE, pad_zeros
+from quabla.ops.shaping import BROADCAST, CONCAT, TRANSPOSE, pad_zeros, reshaped
 from quabla.ops.types import tensor_type
 
 __all__ = ["cross", "diff", "dot", "einsum", "interp", "kron", "outer", "polyval", "tensordot", "trapezoid"]
-
-
-def _weakly(r: Value, weak: bool) -> Value:
-    if weak:
-        r.weak = True
-    return r
-
-
-def _reshaped(x: Value, shape: Sequence[int]) -> Value:
-    return apply_weakly(RESHAPE, x, (tuple(shape),))
-
-
-def _piece(x: Value, axis: int, start: int, length: int) -> Value:
-    return apply_weakly(SLICE, x, (axis, start if length else 0, length, 1))
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -58,8 +43,8 @@ def dot(a: object, b: object) -> Value:
     """
     (x, y), weak = promote("dot", a, b)
     if not x.type.ndim or not y.type.ndim:
-        return _weakly(apply(MUL, (x, y)), weak)
-    return _weakly(_contract("dot", x, y, (x.type.ndim - 1,), (max(y.type.ndim - 2, 0),)), weak)
+        return weakly(apply(MUL, (x, y)), weak)
+    return weakly(_contract("dot", x, y, (x.type.ndim - 1,), (max(y.type.ndim - 2, 0),)), weak)
 
 
 def tensordot(a: object, b: object, axes: object = 2) -> Value:
@@ -96,7 +81,7 @@ def tensordot(a: object, b: object, axes: object = 2) -> Value:
         left, right = tuple(range(p - n, p)), tuple(range(n))
     if len(left) != len(right):
         raise ValueError(f"tensordot: {len(left)} axes against {len(right)}{errors.at_user_line()}")
-    return _weakly(_contract("tensordot", x, y, left, right), weak)
+    return weakly(_contract("tensordot", x, y, left, right), weak)
 
 
 def _axis_list(name: str, given: object, rank: int) -> tuple[int, ...]:
@@ -119,9 +104,9 @@ def _contract(name: str, x: Value, y: Value, left: tuple[int, ...], right: tuple
     columns = [i for i in range(len(other)) if i not in right]
     n = prod([shape[i] for i in left])
     kept = [shape[i] for i in rows], [other[i] for i in columns]
-    x = _reshaped(apply(TRANSPOSE, (x,), ((*rows, *left),)), (prod(kept[0]), n))
-    y = _reshaped(apply(TRANSPOSE, (y,), ((*right, *columns),)), (n, prod(kept[1])))
-    return _reshaped(apply(MATMUL, (x, y)), (*kept[0], *kept[1]))
+    x = reshaped(apply(TRANSPOSE, (x,), ((*rows, *left),)), (prod(kept[0]), n))
+    y = reshaped(apply(TRANSPOSE, (y,), ((*right, *columns),)), (n, prod(kept[1])))
+    return reshaped(apply(MATMUL, (x, y)), (*kept[0], *kept[1]))
 
 
 def outer(a: object, b: object) -> Value:
@@ -136,7 +121,7 @@ def outer(a: object, b: object) -> Value:
         [[3.0, 4.0], [6.0, 8.0]]
     """
     (x, y), weak = promote("outer", a, b)
-    return _weakly(apply(MUL, (_reshaped(x, (x.type.size, 1)), _reshaped(y, (1, y.type.size)))), weak)
+    return weakly(apply(MUL, (reshaped(x, (x.type.size, 1)), reshaped(y, (1, y.type.size)))), weak)
 
 
 def kron(a: object, b: object) -> Value:
@@ -154,9 +139,9 @@ def kron(a: object, b: object) -> Value:
     rank = max(x.type.ndim, y.type.ndim)
     p = (*(1,) * (rank - x.type.ndim), *x.type.shape)
     q = (*(1,) * (rank - y.type.ndim), *y.type.shape)
-    blocks = _reshaped(x, [m for n in p for m in (n, 1)])
-    inside = _reshaped(y, [m for n in q for m in (1, n)])
-    return _weakly(_reshaped(apply(MUL, (blocks, inside)), [n * m for n, m in zip(p, q, strict=True)]), weak)
+    blocks = reshaped(x, [m for n in p for m in (n, 1)])
+    inside = reshaped(y, [m for n in q for m in (1, n)])
+    return weakly(reshaped(apply(MUL, (blocks, inside)), [n * m for n, m in zip(p, q, strict=True)]), weak)
 
 
 def cross(a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Value:
@@ -185,7 +170,7 @@ def cross(a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -
     p, q = x.type.shape[-1], y.type.shape[-1]
     if p == 2 == q:
         r = apply(SUB, (apply(MUL, (_at(x, 0), _at(y, 1))), apply(MUL, (_at(x, 1), _at(y, 0)))))
-        return _weakly(r, weak)
+        return weakly(r, weak)
     x, y = [v if n == 3 else pad_zeros(v, [(0, 0)] * (v.type.ndim - 1) + [(0, 1)]) for v, n in ((x, p), (y, q))]
     ahead, behind = (1, 2, 0), (2, 0, 1)
     forward = apply(MUL, (_cyclic(x, ahead), _cyclic(y, behind)))
@@ -194,7 +179,7 @@ def cross(a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -
     to = axis_index("cross", axisc, rank)
     order = list(range(rank - 1))
     order.insert(to, rank - 1)
-    return _weakly(apply(TRANSPOSE, (r,), (tuple(order),)), weak)
+    return weakly(apply(TRANSPOSE, (r,), (tuple(order),)), weak)
 
 
 def _components(x: Value, axis: int) -> Value:
@@ -207,7 +192,7 @@ def _components(x: Value, axis: int) -> Value:
 
 def _at(x: Value, i: int) -> Value:
     """Component i."""
-    return _reshaped(_piece(x, x.type.ndim - 1, i, 1), x.type.shape[:-1])
+    return reshaped(piece(x, x.type.ndim - 1, i, 1), x.type.shape[:-1])
 
 
 def _cyclic(x: Value, order: tuple[int, ...]) -> Value:
@@ -245,9 +230,9 @@ def diff(a: object, n: int = 1, axis: int = -1, prepend: object = None, append: 
         x = _extended(parts, x, k)
     for _ in range(n):
         m = max(x.type.shape[k] - 1, 0)
-        later, earlier = _piece(x, k, 1, m), _piece(x, k, 0, m)
+        later, earlier = piece(x, k, 1, m), piece(x, k, 0, m)
         if x.type.dtype.is_float:
-            x = _weakly(apply(SUB, (later, earlier)), x.weak)
+            x = weakly(apply(SUB, (later, earlier)), x.weak)
         else:
             x = apply(COMPARE, (later, earlier), ("not_equal",))
     return x
@@ -261,7 +246,7 @@ def _extended(parts: list[object], x: Value, axis: int) -> Value:
         values, weak = promote("diff", *values)
     one = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
     values = [v if v.type.ndim else apply(BROADCAST, (v,), (one,)) for v in values]
-    return _weakly(apply(CONCAT, tuple(values), (axis,)), weak)
+    return weakly(apply(CONCAT, tuple(values), (axis,)), weak)
 
 
 def trapezoid(y: object, x: object = None, dx: object = 1.0, axis: int = -1) -> Value:
@@ -294,13 +279,13 @@ def trapezoid(y: object, x: object = None, dx: object = 1.0, axis: int = -1) -> 
                     f"{errors.at_user_line()}"
                 )
             d = diff(at)
-            d = _reshaped(d, (d.type.size, *(1,) * (v.type.ndim - 1 - k)))
+            d = reshaped(d, (d.type.size, *(1,) * (v.type.ndim - 1 - k)))
         else:
             d = diff(at, axis=axis)
     m = max(v.type.shape[k] - 1, 0)
-    heights = _piece(v, k, 1, m) + _piece(v, k, 0, m)
+    heights = piece(v, k, 1, m) + piece(v, k, 0, m)
     areas = apply(MUL, (heights, d * 0.5))
-    return _weakly(apply(SUM, (areas,), ((k + areas.type.ndim - v.type.ndim,),)), weak)
+    return weakly(apply(SUM, (areas,), ((k + areas.type.ndim - v.type.ndim,),)), weak)
 
 
 # ---- interpolation and polynomials --------------------------------------------------------------
@@ -326,11 +311,11 @@ def polyval(p: object, x: object) -> Value:
         raise ValueError(f"polyval: the coefficients must be a vector, got {c.type}{errors.at_user_line()}")
     if not c.type.size:
         return full(v.type, 0.0)
-    coefficients = [_reshaped(_piece(c, 0, i, 1), ()) for i in range(c.type.size)]
+    coefficients = [reshaped(piece(c, 0, i, 1), ()) for i in range(c.type.size)]
     r = coefficients[0]
     for coefficient in coefficients[1:]:
         r = r * v + coefficient
-    return _weakly(apply(BROADCAST, (r,), (v.type.shape,)) if r.type.shape != v.type.shape else r, weak)
+    return weakly(apply(BROADCAST, (r,), (v.type.shape,)) if r.type.shape != v.type.shape else r, weak)
 
 
 def interp(x: object, xp: object, fp: object, left: object = None, right: object = None) -> Value:
@@ -363,9 +348,9 @@ def interp(x: object, xp: object, fp: object, left: object = None, right: object
     if not knots.traced and not (np.diff(knots.data) > 0).all():
         raise ValueError(f"interp: the knots must increase, got {knots!r}{errors.at_user_line()}")
     n = knots.type.size
-    low, high = _reshaped(_piece(knots, 0, 0, 1), ()), _reshaped(_piece(knots, 0, n - 1, 1), ())
-    before = _reshaped(_piece(values, 0, 0, 1), ()) if left is None else ends[0]
-    after = _reshaped(_piece(values, 0, n - 1, 1), ()) if right is None else ends[-1]
+    low, high = reshaped(piece(knots, 0, 0, 1), ()), reshaped(piece(knots, 0, n - 1, 1), ())
+    before = reshaped(piece(values, 0, 0, 1), ()) if left is None else ends[0]
+    after = reshaped(piece(values, 0, n - 1, 1), ()) if right is None else ends[-1]
     not_before, not_after = apply(COMPARE, (v, low), ("greater_equal",)), apply(COMPARE, (v, high), ("less_equal",))
     inside = apply(WHERE, (not_before, not_after, not_before))
     # Outside, and at NaN, the line through the first knot is evaluated at that knot: its derivatives stay finite.
@@ -374,7 +359,7 @@ def interp(x: object, xp: object, fp: object, left: object = None, right: object
     is_before, is_after = apply(COMPARE, (v, low), ("less",)), apply(COMPARE, (v, high), ("greater",))
     outside = apply(WHERE, (is_after, after, scalar(math.nan, v.type.dtype)))
     r = apply(WHERE, (inside, line, apply(WHERE, (is_before, before, outside))))
-    return _weakly(r, weak)
+    return weakly(r, weak)
 
 
 def _line_at(x: Value, knots: Value, values: Value) -> Value:
@@ -387,19 +372,19 @@ def _line_at(x: Value, knots: Value, values: Value) -> Value:
     if not x.type.size:
         return x
     if n == 1:
-        return apply(BROADCAST, (_reshaped(values, ()),), (x.type.shape,))
+        return apply(BROADCAST, (reshaped(values, ()),), (x.type.shape,))
     slopes = apply(DIV, (diff(values), diff(knots)))
-    slopes = apply(CONCAT, (slopes, _piece(slopes, 0, n - 2, 1)), (0,))
+    slopes = apply(CONCAT, (slopes, piece(slopes, 0, n - 2, 1)), (0,))
     if not x.traced and not knots.traced:
         found = np.searchsorted(knots.data, x.data.ravel(), side="right") - 1
         indices = tuple(found.tolist())
 
         def anchored(of_knots: Value) -> Value:
-            return _reshaped(apply(GATHER, (of_knots,), (0, indices)), x.type.shape)
+            return reshaped(apply(GATHER, (of_knots,), (0, indices)), x.type.shape)
 
     else:
-        column = _reshaped(x, (*x.type.shape, 1))
-        ends = apply(CONCAT, (_piece(knots, 0, 1, n - 1), full(tensor_type((1,), dtype), math.inf)), (0,))
+        column = reshaped(x, (*x.type.shape, 1))
+        ends = apply(CONCAT, (piece(knots, 0, 1, n - 1), full(tensor_type((1,), dtype), math.inf)), (0,))
         reached = apply(COMPARE, (column, knots), ("greater_equal",))
         chosen = apply(WHERE, (reached, apply(COMPARE, (column, ends), ("less",)), reached))
         nothing = scalar(0.0, dtype)

@@ -10,11 +10,11 @@ import numpy as np
 from quabla import errors
 from quabla.ops.arguments import array_list, axis_index, axis_set, pad_widths, static_int, static_ints
 from quabla.ops.casting import apply_weakly
-from quabla.ops.dispatch import Value, apply, as_value, cast, full, is_value
-from quabla.ops.indexing import GATHER, SLICE
+from quabla.ops.dispatch import Value, apply, as_value, cast, full, is_value, weakly
+from quabla.ops.indexing import GATHER, piece
 from quabla.ops.reductions import SUM
 from quabla.ops.rules import zeros
-from quabla.ops.shaping import BROADCAST, CONCAT, PAD, RESHAPE, TRANSPOSE, pad_zeros
+from quabla.ops.shaping import BROADCAST, CONCAT, PAD, TRANSPOSE, pad_zeros, reshaped
 from quabla.ops.types import Shape, broadcast_shapes
 
 __all__ = [
@@ -37,19 +37,8 @@ __all__ = [
 ]
 
 
-def _reshaped(x: Value, shape: Shape) -> Value:
-    return apply_weakly(RESHAPE, x, (shape,))
-
-
-def _piece(x: Value, axis: int, start: int, length: int, step: int = 1) -> Value:
-    return apply_weakly(SLICE, x, (axis, start if length else 0, length, step))
-
-
 def _joined(parts: Sequence[Value], axis: int) -> Value:
-    r = apply(CONCAT, tuple(parts), (axis,))
-    if parts[0].weak:
-        r.weak = True
-    return r
+    return weakly(apply(CONCAT, tuple(parts), (axis,)), parts[0].weak)
 
 
 def _ints(what: str, x: object) -> tuple[int, ...]:
@@ -90,7 +79,7 @@ def expand_dims(x: object, axis: object) -> Value:
     rank = v.type.ndim + len(positions)
     new = _axes("expand_dims", positions, rank)
     rest = iter(v.type.shape)
-    return _reshaped(v, tuple([1 if i in new else next(rest) for i in range(rank)]))
+    return reshaped(v, tuple([1 if i in new else next(rest) for i in range(rank)]))
 
 
 def squeeze(x: object, axis: object = None) -> Value:
@@ -114,7 +103,7 @@ def squeeze(x: object, axis: object = None) -> Value:
     for a in gone:
         if shape[a] != 1:
             raise ValueError(f"squeeze: axis {a} of {v.type} has not extent 1{errors.at_user_line()}")
-    return _reshaped(v, tuple([n for i, n in enumerate(shape) if i not in gone]))
+    return reshaped(v, tuple([n for i, n in enumerate(shape) if i not in gone]))
 
 
 def ravel(a: object) -> Value:
@@ -126,7 +115,7 @@ def ravel(a: object) -> Value:
         [6]
     """
     v = as_value(a)
-    return _reshaped(v, (v.type.size,))
+    return reshaped(v, (v.type.size,))
 
 
 def moveaxis(a: object, source: object, destination: object) -> Value:
@@ -204,9 +193,9 @@ def stack(tensors: object, axis: object = 0) -> Value:
     k = axis_index("stack", axis, len(shape) + 1)
     stacked = (*shape[:k], len(values), *shape[k:])
     if k == len(shape):
-        return _joined([_reshaped(v, (*shape, 1)) for v in values], k)
+        return _joined([reshaped(v, (*shape, 1)) for v in values], k)
     # Blocks along an axis are rows along a new axis before it: one reshape instead of one for each array.
-    return _reshaped(_joined(values, k), stacked)
+    return reshaped(_joined(values, k), stacked)
 
 
 def split(x: object, indices_or_sections: object, axis: object = 0) -> list[Value]:
@@ -240,7 +229,7 @@ def split(x: object, indices_or_sections: object, axis: object = 0) -> list[Valu
     pieces = []
     for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
         first, last, _ = slice(start, stop).indices(n)
-        pieces.append(_piece(v, k, first, max(last - first, 0)))
+        pieces.append(piece(v, k, first, max(last - first, 0)))
     return pieces
 
 
@@ -271,11 +260,11 @@ def tile(A: object, reps: object) -> Value:
     shape = (*(1,) * (rank - v.type.ndim), *v.type.shape)
     copies = (*(1,) * (rank - len(copies)), *copies)
     if all(c == 1 for c in copies):
-        return _reshaped(v, shape)
+        return reshaped(v, shape)
     apart = [m for n in shape for m in (1, n)]
     spread = [m for c, n in zip(copies, shape, strict=True) for m in (c, n)]
-    v = apply_weakly(BROADCAST, _reshaped(v, tuple(apart)), (tuple(spread),))
-    return _reshaped(v, tuple([c * n for c, n in zip(copies, shape, strict=True)]))
+    v = apply_weakly(BROADCAST, reshaped(v, tuple(apart)), (tuple(spread),))
+    return reshaped(v, tuple([c * n for c, n in zip(copies, shape, strict=True)]))
 
 
 def repeat(a: object, repeats: object, axis: object = None) -> Value:
@@ -306,16 +295,16 @@ def repeat(a: object, repeats: object, axis: object = None) -> Value:
         )
     before, after = v.type.shape[:k], v.type.shape[k + 1 :]
     if len(counts) == 1:
-        apart = _reshaped(v, (*before, n, 1, *after))
+        apart = reshaped(v, (*before, n, 1, *after))
         spread = apply_weakly(BROADCAST, apart, ((*before, n, counts[0], *after),))
-        return _reshaped(spread, (*before, n * counts[0], *after))
+        return reshaped(spread, (*before, n * counts[0], *after))
     indices = tuple([i for i, c in enumerate(counts) for _ in range(c)])
     return _taken(v, k, indices)
 
 
 def _taken(x: Value, axis: int, indices: tuple[int, ...]) -> Value:
     if not indices:
-        return _piece(x, axis, 0, 0)
+        return piece(x, axis, 0, 0)
     return apply_weakly(GATHER, x, (axis, indices))
 
 
@@ -341,7 +330,7 @@ def flip(m: object, axis: object = None) -> Value:
     for a in axis_set("flip", axis, v.type.ndim):
         n = v.type.shape[a]
         if n > 1:
-            v = _piece(v, a, n - 1, n, -1)
+            v = piece(v, a, n - 1, n, -1)
     return v
 
 
@@ -364,7 +353,7 @@ def roll(a: object, shift: object, axis: object = None) -> Value:
     """
     v = as_value(a)
     if axis is None:
-        return _reshaped(roll(ravel(v), sum(_ints("roll: the shift", shift)), 0), v.type.shape)
+        return reshaped(roll(ravel(v), sum(_ints("roll: the shift", shift)), 0), v.type.shape)
     shifts = _ints("roll: the shift", shift)
     axes = [axis_index("roll", i, v.type.ndim) for i in _ints("roll: the axis", axis)]
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
@@ -377,7 +366,7 @@ def roll(a: object, shift: object, axis: object = None) -> Value:
         n = v.type.shape[k]
         by = by % n if n else 0
         if by:
-            v = _joined([_piece(v, k, n - by, by), _piece(v, k, 0, n - by)], k)
+            v = _joined([piece(v, k, n - by, by), piece(v, k, 0, n - by)], k)
     return v
 
 
@@ -417,7 +406,7 @@ def pad(array: object, pad_width: object, mode: str = "constant", constant_value
             if not n:
                 raise ValueError(f"pad: cannot extend axis {k} of {v.type} by {mode!r}{errors.at_user_line()}")
             # NumPy's own padding of the positions says where each element comes from.
-            indices = np.pad(np.arange(n), (before, after), mode=mode)  # type: ignore[call-overload]
+            indices = np.pad(np.arange(n), (before, after), mode=mode)
             v = _taken(v, k, tuple(indices.tolist()))
     return v
 
@@ -452,9 +441,7 @@ def _extended(x: Value, widths: list[tuple[int, int]], make: Callable[[int, int,
             parts.append(make(k, 1, (*shape[:k], after, *shape[k + 1 :])))
         if len(parts) > 1:
             x = apply(CONCAT, tuple(parts), (k,))
-    if weak:
-        x.weak = True
-    return x
+    return weakly(x, weak)
 
 
 # ---- diagonals ----------------------------------------------------------------------------------
@@ -488,7 +475,7 @@ def diag(v: object, k: int = 0) -> Value:
     # Row by row, the places of the diagonal are m + 1 apart.
     low = k if k >= 0 else -k * m
     length = (n - 1) * (m + 1) + 1
-    return _reshaped(apply_weakly(PAD, x, ((low,), (m * m - low - length,), (m,))), (m, m))
+    return reshaped(apply_weakly(PAD, x, ((low,), (m * m - low - length,), (m,))), (m, m))
 
 
 def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
@@ -519,9 +506,9 @@ def _diagonal(name: str, a: object, offset: object, axis1: object, axis2: object
     rest = [d for d in range(x.type.ndim) if d not in (i, j)]
     x = apply_weakly(TRANSPOSE, x, ((*rest, i, j),))
     *lead, rows, columns = x.type.shape
-    x = _reshaped(x, (*lead, rows * columns))
+    x = reshaped(x, (*lead, rows * columns))
     length = max(min(rows, columns - k) if k >= 0 else min(rows + k, columns), 0)
-    return _piece(x, len(lead), k if k >= 0 else -k * columns, length, columns + 1)
+    return piece(x, len(lead), k if k >= 0 else -k * columns, length, columns + 1)
 
 
 def trace(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
@@ -571,7 +558,7 @@ def meshgrid(*xs: object, indexing: str = "xy") -> list[Value]:
     if indexing == "xy" and rank > 1:
         along[:2] = 1, 0
     apart = [
-        _reshaped(v, tuple([v.type.size if d == k else 1 for d in range(rank)]))
+        reshaped(v, tuple([v.type.size if d == k else 1 for d in range(rank)]))
         for v, k in zip(values, along, strict=True)
     ]
     shape = broadcast_shapes(*[v.type.shape for v in apart]) if apart else ()

@@ -103,7 +103,7 @@ class Builder:
         self.loc: Any = unknown()
         self.node: Any = None
         self._constants: dict[Any, Value] = {}
-        self._functions: Final[dict[Any, str]] = {}
+        self._functions: Final[dict[Any, dict[str, Any]]] = {}  # the attributes of the composites that call each
         self._symbols: Final = {_symbol(op) for op in module.body.operations}
 
     # ---- ops and constants ------------------------------------------------------------------------
@@ -309,21 +309,16 @@ class Builder:
         if own:
             attributes = {**_written(node), **attributes}
         key = (name, type, tuple(value_types), *(() if node is None else (node.op, node.params)), *attributes.items())
-        symbol = self._functions.get(key)
-        if symbol is None:
-            symbol = self._functions[key] = self._free_symbol(name, value_types)
+        prepared = self._functions.get(key)
+        if prepared is None:
+            symbol = self._free_symbol(name, value_types)
+            prepared = self._functions[key] = _composite_attributes(name, symbol, attributes)
             self._outline(symbol, type, value_types, decomposition)
-        return self._composite_op(name, type, values, symbol, attributes)
+        return self._composite_op(type, values, prepared)
 
-    def _composite_op(
-        self, name: str, type: TensorType, values: Sequence[Value], symbol: str, given: dict[str, Any]
-    ) -> Value:
-        attributes: dict[str, Any] = {"name": "qb." + name, "decomposition": _symbol_reference(symbol)}
-        if given:
-            attributes["composite_attributes"] = ir.DictAttr.get(
-                {k: attribute(k, v) for k, v in given.items()}, context()
-            )
-        return self.op("stablehlo.composite", type, values, **attributes)
+    def _composite_op(self, type: TensorType, values: Sequence[Value], prepared: dict[str, Any]) -> Value:
+        t = mlir_type(type)
+        return _create("stablehlo.composite", [t], values, attributes=prepared, loc=self.loc, ip=self.ip).result
 
     def _free_symbol(self, name: str, types: Sequence[TensorType]) -> str:
         symbol = base = ".".join(["qb", name, *_spelled(types)])
@@ -384,8 +379,8 @@ class Builder:
         key = (op, types, node.params)
         if _grouped.get(key) is False:
             return rule(self, values, node)
-        symbol = self._functions.get(key)
-        if symbol is None:
+        prepared = self._functions.get(key)
+        if prepared is None:
             function = self._outline(_TRIAL, node.type, types, lambda lo, xs: rule(lo, xs, node))
             if len(_grouped) > _CACHED:
                 _grouped.clear()
@@ -393,9 +388,21 @@ class Builder:
             if not grouped:
                 function.erase()
                 return rule(self, values, node)
-            symbol = self._functions[key] = self._free_symbol(op.name, types)
+            symbol = self._free_symbol(op.name, types)
             function.attributes["sym_name"] = ir.StringAttr.get(symbol, context())
-        return self._composite_op(op.name, node.type, values, symbol, _written(node))
+            prepared = self._functions[key] = _composite_attributes(op.name, symbol, _written(node))
+        return self._composite_op(node.type, values, prepared)
+
+
+def _composite_attributes(name: str, symbol: str, given: dict[str, Any]) -> dict[str, Any]:
+    c = context()
+    attributes: dict[str, Any] = {
+        "name": ir.StringAttr.get("qb." + name, c),
+        "decomposition": ir.FlatSymbolRefAttr.get(symbol, c),
+    }
+    if given:
+        attributes["composite_attributes"] = ir.DictAttr.get({k: attribute(k, v) for k, v in given.items()}, c)
+    return attributes
 
 
 def _some_f32(node: Any) -> bool:
@@ -419,7 +426,3 @@ def _spelled(types: Sequence[TensorType]) -> list[str]:
 def _symbol(op: Any) -> str:
     attributes = op.attributes
     return attributes["sym_name"].value if "sym_name" in attributes else ""
-
-
-def _symbol_reference(symbol: str) -> Any:
-    return ir.FlatSymbolRefAttr.get(symbol, context())

@@ -125,12 +125,12 @@ def _lower_body(lo: Builder, body: Body, names: list[str], name: str, device: st
     env: dict[TraceTensor, Any] = dict(zip(body.args, block.arguments, strict=True))
     for node in body.nodes:
         op = node.op
-        rule = op.stablehlo  # type: ignore[union-attr]
+        rule = op.stablehlo
         values = [env[x] for x in node.operands]
         lo.loc = loc = _location(node)
-        if rule.__class__ is str:
+        if isinstance(rule, str):
             type = node.type
-            if op.elementwise:  # type: ignore[union-attr]
+            if op.elementwise:
                 shape = type.shape
                 for i, x in enumerate(node.operands):
                     if x.type.shape != shape:
@@ -138,12 +138,12 @@ def _lower_body(lo: Builder, body: Body, names: list[str], name: str, device: st
             env[node] = _create(rule, [mlir_type(type)], values, loc=loc, ip=ip).result
         elif rule is None:
             raise errors.UnsupportedOperationError(
-                f"{op.name} has no StableHLO lowering, so {device} cannot run it{errors.at(node.location)}",  # type: ignore[union-attr]
-                op=op.name,  # type: ignore[union-attr]
+                f"{op.name} has no StableHLO lowering, so {device} cannot run it{errors.at(node.location)}",
+                op=op.name,
                 device=device,
             )
         else:
-            env[node] = lo.apply_rule(rule, values, node)  # type: ignore[arg-type]
+            env[node] = lo.apply_rule(rule, values, node)
     lo.loc = unknown()
     _create("func.return", [], [env[o] for o in body.outs], loc=lo.loc, ip=ip)
     return f
@@ -151,7 +151,7 @@ def _lower_body(lo: Builder, body: Body, names: list[str], name: str, device: st
 
 def _location(node: TraceTensor) -> Any:
     """A node's line in the user's program as an MLIR location."""
-    place = node._loc  # pyright: ignore[reportPrivateUsage]
+    place = node._loc
     if place is None:
         return unknown()
     key = place if place[0].__class__ is str else (id(place[0]), place[1])
@@ -159,6 +159,6 @@ def _location(node: TraceTensor) -> Any:
     if found is None:
         if len(_locations) > _CACHED:
             _locations.clear()
-        file, line = place if isinstance(place[0], str) else errors.file_and_line(place)  # type: ignore[misc, arg-type]
+        file, line = errors.file_and_line(place)
         found = _locations[key] = ir.Location.file(file, line, 0, context()), place[0]
     return found[0]

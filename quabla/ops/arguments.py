@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from quabla.ops.types import Shape
 __all__ = ["array_list", "axis_index", "axis_set", "pad_widths", "shape_tuple", "static_int", "static_ints"]
 
 
-def _is_list(x: object) -> bool:
+def _is_list(x: object) -> TypeGuard[Iterable[Any]]:
     return isinstance(x, (Sequence, np.ndarray)) and not isinstance(x, (str, bytes)) and not is_value(x)
 
 
-def static_int(what: str, x: object) -> int:
+def static_int(what: str, x: Any) -> int:
     """``x`` as a Python int.
 
     Raises:
@@ -27,7 +28,7 @@ def static_int(what: str, x: object) -> int:
         return int(x)
     if isinstance(x, np.ndarray) or not hasattr(x, "__index__"):
         raise TypeError(f"{what} must be an int, got {x!r}{errors.at_user_line()}")
-    return x.__index__()  # type: ignore[attr-defined]
+    return x.__index__()
 
 
 def static_ints(what: str, x: object) -> tuple[int, ...]:
@@ -38,7 +39,7 @@ def static_ints(what: str, x: object) -> tuple[int, ...]:
     """
     if not _is_list(x):
         raise TypeError(f"{what} must be a sequence of ints, got {x!r}{errors.at_user_line()}")
-    return tuple([static_int(f"{what}: each", i) for i in x])  # type: ignore[attr-defined]
+    return tuple([static_int(f"{what}: each", i) for i in x])
 
 
 def shape_tuple(name: str, shape: object) -> Shape:
@@ -72,23 +73,23 @@ def axis_set(name: str, axis: object, rank: int) -> tuple[int, ...]:
         return tuple(range(rank))
     if not _is_list(axis):
         return (axis_index(name, axis, rank),)
-    axes = sorted([axis_index(name, a, rank) for a in axis])  # type: ignore[attr-defined]
+    axes = sorted([axis_index(name, a, rank) for a in axis])
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: an axis is given twice in {axis!r}{errors.at_user_line()}")
     return tuple(axes)
 
 
-def array_list(name: str, arrays: object) -> list[Value]:
+def array_list(name: str, arrays: Any) -> list[Value]:
     """A non-empty sequence of arrays as values of one dtype.
 
     Raises:
         TypeError: where an element is not an array.
         ValueError: for an empty sequence or different float dtypes.
     """
-    if not _is_list(arrays) and not is_value(arrays):
+    if not is_value(arrays) and not _is_list(arrays):
         raise TypeError(f"{name}: needs a sequence of arrays, got {arrays!r}{errors.at_user_line()}")
     values = []
-    for x in arrays:  # type: ignore[attr-defined]
+    for x in arrays:
         if not is_value(x) and not isinstance(x, np.ndarray):
             raise TypeError(f"{name}: needs arrays, got {x!r} among them{errors.at_user_line()}")
         values.append(as_value(x))
@@ -108,7 +109,7 @@ def pad_widths(name: str, pad_width: object, rank: int) -> list[tuple[int, int]]
         ValueError: for negative widths or a number of pairs other than the rank.
     """
     what = f"{name}: a width"
-    rows = list(pad_width) if _is_list(pad_width) else [pad_width]  # type: ignore[call-overload]
+    rows = list(pad_width) if _is_list(pad_width) else [pad_width]
     if rows and not any(map(_is_list, rows)):
         rows = [rows]
     pairs = [static_ints(what, r) for r in rows]

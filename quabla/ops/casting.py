@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quabla import dtypes
 from quabla.dtypes import dtype
-from quabla.ops.dispatch import Value, apply, as_value, cast, full
+from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
 
@@ -17,9 +17,7 @@ __all__ = ["CAST", "CONSTANT", "STOP_GRADIENT", "apply_weakly", "astype", "stop_
 def apply_weakly(op: Op, x: Value, params: Params = ()) -> Value:
     """Apply an op to one value; a weak value stays weak."""
     r = apply(op, (x,), params)
-    if x.weak and r.type.dtype is x.type.dtype:
-        r.weak = True
-    return r
+    return weakly(r, x.weak and r.type.dtype is x.type.dtype)
 
 
 # ---- constants ----------------------------------------------------------------------------------

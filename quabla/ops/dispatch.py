@@ -70,12 +70,6 @@ def evaluate(op: Op, operands: tuple[Value, ...], params: Params) -> Value:
     return hooks.eager.wrap(result, type)
 
 
-def current() -> Emitter | None:
-    """The graph under construction in this thread."""
-    graphs = emitters.graphs
-    return graphs[-1] if graphs else None
-
-
 # ---- constants ----------------------------------------------------------------------------------
 
 
@@ -224,32 +218,30 @@ def unary(op: Op, x: object, params: Params = ()) -> Value:
     """Apply an op with one float operand."""
     v = float_operand(op.name, x)
     r = apply(op, (v,), params)
-    if v.weak and r.type.dtype is v.type.dtype:
-        r.weak = True
-    return r
+    return weakly(r, v.weak and r.type.dtype is v.type.dtype)
 
 
-def _like(x: Value, result: Value) -> Value:
-    """``result``, weak where the array among its operands is."""
-    if x.weak and result.type.dtype.is_float:
+def weakly(result: Value, weak: bool) -> Value:
+    """``result``, marked as weak if ``weak``."""
+    if weak:
         result.weak = True
     return result
 
 
-def binary(op: Op, x: object, y: object, params: Params = ()) -> Value:
+def binary(op: Op, x: Any, y: Any, params: Params = ()) -> Value:
     """Apply an elementwise op with two float operands, promoted to one dtype."""
     xt, yt = getattr(x, "type", None), getattr(y, "type", None)
-    if xt.__class__ is TensorType:
-        if yt.__class__ is TensorType:
-            if xt.dtype is yt.dtype and xt.dtype.is_float and not (x.weak or y.weak):  # type: ignore[union-attr]
+    if type(xt) is TensorType:
+        if type(yt) is TensorType:
+            if xt.dtype is yt.dtype and xt.dtype.is_float and not (x.weak or y.weak):
                 return apply(op, (x, y), params)
-        elif y.__class__ is float and xt.dtype.is_float:  # type: ignore[union-attr]
-            return _like(x, apply(op, (x, number_like(x, y)), params))  # type: ignore[arg-type]
-    elif x.__class__ is float and yt.__class__ is TensorType and yt.dtype.is_float:  # type: ignore[union-attr]
-        return _like(y, apply(op, (number_like(y, x), y), params))  # type: ignore[arg-type]
+        elif y.__class__ is float and xt.dtype.is_float:
+            r = apply(op, (x, number_like(x, y)), params)
+            return weakly(r, x.weak and r.type.dtype.is_float)
+    elif x.__class__ is float and type(yt) is TensorType and yt.dtype.is_float:
+        r = apply(op, (number_like(y, x), y), params)
+        return weakly(r, y.weak and r.type.dtype.is_float)
     (a, b), weak = promote(op.name, x, y)
     r = apply(op, (a, b), params)
-    if weak and r.type.dtype.is_float:
-        r.weak = True
-    return r
+    return weakly(r, weak and r.type.dtype.is_float)
 

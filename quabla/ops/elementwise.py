@@ -338,6 +338,11 @@ def power(x1: object, x2: object) -> Value:
 
     Raises:
         ValueError: for different float dtypes, bool arrays, or shapes that do not broadcast.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.power(qb.array([1.0, 2.0, 3.0]), 2)
+        Tensor([1., 4., 9.], dtype=float64)
     """
     if isinstance(x2, (int, np.integer)) and not isinstance(x2, bool) and 0 <= x2 < 2**31:
         return dispatch.unary(POWI, x1, (int(x2),))
@@ -443,16 +448,16 @@ sub: Final = binary_function(SUB)
 mul: Final = binary_function(MUL)
 div: Final = binary_function(DIV)
 neg: Final = unary_function(NEG)
-abs: Final = unary_function(ABS)
-sign: Final = unary_function(SIGN)
-floor: Final = unary_function(FLOOR)
-ceil: Final = unary_function(CEIL)
-round: Final = unary_function(ROUND)
-maximum: Final = binary_function(MAXIMUM)
-minimum: Final = binary_function(MINIMUM)
-sqrt: Final = unary_function(SQRT)
+abs: Final = unary_function(ABS, (-1.5, "1.5"))
+sign: Final = unary_function(SIGN, (-2.0, "-1."))
+floor: Final = unary_function(FLOOR, (-1.5, "-2."))
+ceil: Final = unary_function(CEIL, (1.5, "2."))
+round: Final = unary_function(ROUND, (2.5, "2."))
+maximum: Final = binary_function(MAXIMUM, (1.0, 2.0, "2."))
+minimum: Final = binary_function(MINIMUM, (1.0, 2.0, "1."))
+sqrt: Final = unary_function(SQRT, (2.0, "1.41421356"))
 rsqrt: Final = unary_function(RSQRT)
-cbrt: Final = unary_function(CBRT)
-hypot: Final = binary_function(HYPOT)
-atan2: Final = binary_function(ATAN2)
-fmod: Final = binary_function(FMOD)
+cbrt: Final = unary_function(CBRT, (27.0, "3."))
+hypot: Final = binary_function(HYPOT, (3.0, 4.0, "5."))
+atan2: Final = binary_function(ATAN2, (1.0, -1.0, "2.35619449"))
+fmod: Final = binary_function(FMOD, (-5.5, 2.0, "-1.5"))

@@ -9,13 +9,13 @@ import numpy as np
 
 from quabla import dtypes, errors
 from quabla.ops.arguments import axis_index, static_int, static_ints
-from quabla.ops.dispatch import Value, apply, as_value, full, hooks, promote
+from quabla.ops.dispatch import Value, apply, as_value, full, hooks, promote, weakly
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, RESHAPE, apply_weakly, is_zero
 from quabla.ops.types import Params, Shape, TensorType
 
-__all__ = ["GATHER", "SCATTER_ADD", "SLICE", "gather", "getitem", "scatter_add", "slice_"]
+__all__ = ["GATHER", "SCATTER_ADD", "SLICE", "gather", "getitem", "piece", "scatter_add", "slice_"]
 
 Index = tuple[slice, ...]
 
@@ -158,6 +158,11 @@ def slice_(x: object, axis: object, start: object, length: object, step: object 
 
 
 # ---- gather and scatter_add ---------------------------------------------------------------------
+
+
+def piece(x: Value, axis: int, start: int, length: int, step: int = 1) -> Value:
+    """A slice whose bounds are known to be right; of no elements, it may start anywhere."""
+    return apply_weakly(SLICE, x, (axis, start if length else 0, length, step))
 
 
 def _check_indices(t: TensorType, axis: int, indices: tuple[int, ...]) -> None:
@@ -418,9 +423,7 @@ def scatter_add(x: object, indices: object, updates: object, axis: object = 0) -
     (v, u), weak = promote("scatter_add", x, updates)
     i = axis_index("scatter_add", axis, v.type.ndim)
     r = apply(SCATTER_ADD, (v, u), (i, normalized_indices("scatter_add", indices, v.type, i)))
-    if weak:
-        r.weak = True
-    return r
+    return weakly(r, weak)
 
 
 # ---- basic indexing -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import errors
-from quabla.ops.dispatch import Value, apply, promote
+from quabla.ops.dispatch import Value, apply, promote, weakly
 from quabla.ops.registry import Kernel, Op, Sample, define
 from quabla.ops.rules import align, unbroadcast
 from quabla.ops.shaping import RESHAPE, TRANSPOSE
@@ -161,6 +161,4 @@ def matmul(x1: object, x2: object) -> Value:
     if row or column:
         shape = r.type.shape
         r = apply(RESHAPE, (r,), ((*shape[:-2], *(() if row else shape[-2:-1]), *(() if column else shape[-1:])),))
-    if weak:
-        r.weak = True
-    return r
+    return weakly(r, weak)

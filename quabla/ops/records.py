@@ -157,15 +157,16 @@ def binary_op(
     )
 
 
-def unary_function(op: Op, name: str = "") -> Callable[[object], Value]:
-    """The public function of an op with one operand."""
+def unary_function(op: Op, example: tuple[float, str] | None = None, name: str = "") -> Callable[[object], Value]:
+    """The public function of an op with one operand; the example is a number and its result as it prints."""
 
     def function(x: object) -> Value:
         return dispatch.unary(op, x)
 
-    return _named(
+    return _documented(
         function,
         name or op.name,
+        example,
         f"""{op.summary}
 
     Elementwise. A Python number gives a float64 array of rank 0.
@@ -182,15 +183,18 @@ def unary_function(op: Op, name: str = "") -> Callable[[object], Value]:
     )
 
 
-def binary_function(op: Op, name: str = "") -> Callable[[object, object], Value]:
-    """The public function of an op with two operands."""
+def binary_function(
+    op: Op, example: tuple[float, float, str] | None = None, name: str = ""
+) -> Callable[[object, object], Value]:
+    """The public function of an op with two operands; the example is two numbers and their result as it prints."""
 
     def function(x1: object, x2: object) -> Value:
         return dispatch.binary(op, x1, x2)
 
-    return _named(
+    return _documented(
         function,
         name or op.name,
+        example,
         f"""{op.summary}
 
     Elementwise, with NumPy's broadcasting. A Python number takes the dtype of the other operand.
@@ -208,7 +212,16 @@ def binary_function(op: Op, name: str = "") -> Callable[[object, object], Value]
     )
 
 
-def _named(function: Any, name: str, doc: str) -> Any:
+def _documented(function: Any, name: str, example: tuple[Any, ...] | None, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
+    if example is not None:
+        *operands, result = example
+        call = f"qb.{name}({', '.join(map(str, operands))})"
+        doc += f"""
+    Example:
+        >>> import quabla as qb
+        >>> {call}
+        Tensor({result}, dtype=float64)
+    """
     function.__doc__ = doc
     return function

@@ -16,7 +16,7 @@ from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import zeros
-from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero
+from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
 
 __all__ = ["CUMSUM", "MAX", "MEAN", "MIN", "SUM", "cumsum", "max", "mean", "min", "sum"]
@@ -287,16 +287,20 @@ CUMSUM: Final = define(
 # ---- public functions ---------------------------------------------------------------------------
 
 
-def reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
-    """Apply a reduction to a float array.
+def reducible(name: str, x: object, axis: object) -> tuple[Value, tuple[int, ...]]:
+    """A float array and the axes to reduce it over.
 
     Raises:
         ValueError: for bool arrays, and axes that do not exist or are given twice.
     """
-    v = float_operand(op.name, x)
-    axes = axis_set(op.name, axis, v.type.ndim)
+    v = float_operand(name, x)
+    return v, axis_set(name, axis, v.type.ndim)
+
+
+def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
+    v, axes = reducible(op.name, x, axis)
     r = apply_weakly(op, v, (axes,))
-    return apply_weakly(RESHAPE, r, (kept(v.type.shape, axes),)) if keepdims else r
+    return reshaped(r, kept(v.type.shape, axes)) if keepdims else r
 
 
 def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
@@ -315,7 +319,7 @@ def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
         >>> qb.sum(qb.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
         Tensor([4., 6.], dtype=float64)
     """
-    return reduction(SUM, x, axis, keepdims)
+    return _reduction(SUM, x, axis, keepdims)
 
 
 def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
@@ -334,7 +338,7 @@ def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
         >>> qb.mean(qb.array([1.0, 2.0, 6.0]))
         Tensor(3., dtype=float64)
     """
-    return reduction(MEAN, x, axis, keepdims)
+    return _reduction(MEAN, x, axis, keepdims)
 
 
 def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
@@ -353,7 +357,7 @@ def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
         >>> qb.grad(qb.max)(qb.array([2.0, -1.0, 2.0]))
         Tensor([0.5, 0. , 0.5], dtype=float64)
     """
-    return reduction(MAX, x, axis, keepdims)
+    return _reduction(MAX, x, axis, keepdims)
 
 
 def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
@@ -372,7 +376,7 @@ def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
         >>> qb.min(qb.array([[1.0, 2.0], [3.0, 0.0]]), axis=1)
         Tensor([1., 0.], dtype=float64)
     """
-    return reduction(MIN, x, axis, keepdims)
+    return _reduction(MIN, x, axis, keepdims)
 
 
 def cumsum(x: object, axis: object = None, reverse: bool = False) -> Value:
@@ -393,6 +397,6 @@ def cumsum(x: object, axis: object = None, reverse: bool = False) -> Value:
     """
     v = float_operand("cumsum", x)
     if axis is None:
-        v = apply_weakly(RESHAPE, v, ((v.type.size,),))
+        v = reshaped(v, (v.type.size,))
         axis = 0
     return apply_weakly(CUMSUM, v, (axis_index("cumsum", axis, v.type.ndim), bool(reverse)))

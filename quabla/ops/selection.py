@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes
-from quabla.ops.dispatch import Value, apply, as_value, is_number, promote, scalar
+from quabla.ops.dispatch import Value, apply, as_value, is_number, promote, scalar, weakly
 from quabla.ops.records import INF, NAN, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, zeros
@@ -176,6 +176,11 @@ def where(mask: object, on_true: object, on_false: object) -> Value:
 
     Raises:
         ValueError: for different float dtypes, or shapes that do not broadcast.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.where(qb.array([True, False]), qb.array([1.0, 2.0]), 0.0)
+        Tensor([1., 0.], dtype=float64)
     """
     m = as_value(mask)
     if m.type.dtype.is_float:
@@ -185,10 +190,7 @@ def where(mask: object, on_true: object, on_false: object) -> Value:
         x, y = (scalar(v, dtypes.bool_) if is_number(v) else v for v in branches)
         return apply(WHERE, (m, x, y))
     (x, y), weak = promote("where", *branches)
-    r = apply(WHERE, (m, x, y))
-    if weak:
-        r.weak = True
-    return r
+    return weakly(apply(WHERE, (m, x, y)), weak)
 
 
 def _all_bool(branches: Sequence[Any]) -> bool:
@@ -199,18 +201,20 @@ def _all_bool(branches: Sequence[Any]) -> bool:
     return bool(arrays) and all(bools)
 
 
-gt: Final = binary_function(GREATER, "gt")
+gt: Final = binary_function(GREATER, name="gt")
 
 
-def test(x: Value, kind: str, y: float) -> Value:
-    """A comparison with a number, for rules."""
-    return apply(COMPARE, (x, scalar(y, x.type.dtype)), (kind,))
+def test(x: Value, kind: str, y: Value) -> Value:
+    """A comparison without promotion, for formulas: a number takes the dtype of ``x``."""
+    if isinstance(y, (int, float)):
+        y = scalar(y, x.type.dtype)
+    return apply(COMPARE, (x, y), (kind,))
 
 
-def choose(mask: Value, x: Value | float, y: Value | float) -> Value:
-    """``where`` for rules: a number takes the dtype of the other branch."""
+def choose(mask: Value, x: Value, y: Value) -> Value:
+    """``where`` without promotion, for formulas: a number takes the dtype of the other branch."""
     if isinstance(x, (int, float)):
-        x = scalar(x, y.type.dtype)  # type: ignore[union-attr]
+        x = scalar(x, y.type.dtype)
     elif isinstance(y, (int, float)):
         y = scalar(y, x.type.dtype)
     return apply(WHERE, (mask, x, y))

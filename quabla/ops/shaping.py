@@ -118,7 +118,12 @@ def reshape(x: object, shape: object) -> Value:
                 f"{errors.at_user_line()}"
             )
         target = tuple([v.type.size // known if n == -1 else n for n in target])
-    return apply_weakly(RESHAPE, v, (target,))
+    return reshaped(v, target)
+
+
+def reshaped(x: Value, shape: Sequence[int]) -> Value:
+    """``x`` with a shape that is known to fit."""
+    return apply_weakly(RESHAPE, x, (tuple(shape),))
 
 
 # ---- broadcast ----------------------------------------------------------------------------------

@@ -248,9 +248,8 @@ SOFTPLUS: Final = unary_op(
 # ---- logarithms ---------------------------------------------------------------------------------
 
 
-def _log_in_base(name: str, base: float, kernel: Any) -> Op:
-    """A logarithm that is exact at the integer powers of its base."""
-    scale = 1.0 / math.log(base)
+def _log_in_base(name: str, base: float, scale: float, kernel: Any) -> Op:
+    """A logarithm that is exact at the integer powers of its base; ``scale`` is that of e."""
 
     def formula(x: Term) -> Term:
         y = x.log() * scale
@@ -271,8 +270,8 @@ LOG1P: Final = unary_op(
     "log1p", "log(1 + x), accurate near 0.", np.log1p, lambda x, r: 1.0 / (1.0 + x), "stablehlo.log_plus_one",
     special=(*_ODD, (-1.0, -INF), (-1.5, NAN), (-INF, NAN), (INF, INF)),
 )  # fmt: skip
-LOG2: Final = _log_in_base("log2", 2.0, np.log2)
-LOG10: Final = _log_in_base("log10", 10.0, np.log10)
+LOG2: Final = _log_in_base("log2", 2.0, math.log2(math.e), np.log2)
+LOG10: Final = _log_in_base("log10", 10.0, math.log10(math.e), np.log10)
 
 
 # ---- error functions ----------------------------------------------------------------------------
@@ -316,26 +315,26 @@ ERFC: Final = unary_op(
 
 # ---- public functions ---------------------------------------------------------------------------
 
-sin: Final = unary_function(SIN)
-cos: Final = unary_function(COS)
-tan: Final = unary_function(TAN)
-arcsin: Final = unary_function(ARCSIN)
-arccos: Final = unary_function(ARCCOS)
-arctan: Final = unary_function(ARCTAN)
-sinh: Final = unary_function(SINH)
-cosh: Final = unary_function(COSH)
-tanh: Final = unary_function(TANH)
+sin: Final = unary_function(SIN, (0.5, "0.47942554"))
+cos: Final = unary_function(COS, (0.5, "0.87758256"))
+tan: Final = unary_function(TAN, (0.5, "0.54630249"))
+arcsin: Final = unary_function(ARCSIN, (0.5, "0.52359878"))
+arccos: Final = unary_function(ARCCOS, (0.5, "1.04719755"))
+arctan: Final = unary_function(ARCTAN, (0.5, "0.46364761"))
+sinh: Final = unary_function(SINH, (0.5, "0.52109531"))
+cosh: Final = unary_function(COSH, (0.5, "1.12762597"))
+tanh: Final = unary_function(TANH, (0.5, "0.46211716"))
 sech2: Final = unary_function(SECH2)
-arcsinh: Final = unary_function(ARCSINH)
-arccosh: Final = unary_function(ARCCOSH)
-arctanh: Final = unary_function(ARCTANH)
-exp: Final = unary_function(EXP)
-expm1: Final = unary_function(EXPM1)
-sigmoid: Final = unary_function(LOGISTIC, "sigmoid")
-softplus: Final = unary_function(SOFTPLUS)
-log: Final = unary_function(LOG)
-log1p: Final = unary_function(LOG1P)
-log2: Final = unary_function(LOG2)
-log10: Final = unary_function(LOG10)
-erf: Final = unary_function(ERF)
-erfc: Final = unary_function(ERFC)
+arcsinh: Final = unary_function(ARCSINH, (0.5, "0.48121183"))
+arccosh: Final = unary_function(ARCCOSH, (2.0, "1.3169579"))
+arctanh: Final = unary_function(ARCTANH, (0.5, "0.54930614"))
+exp: Final = unary_function(EXP, (0.5, "1.64872127"))
+expm1: Final = unary_function(EXPM1, (0.5, "0.64872127"))
+sigmoid: Final = unary_function(LOGISTIC, (0.5, "0.62245933"), "sigmoid")
+softplus: Final = unary_function(SOFTPLUS, (0.5, "0.97407698"))
+log: Final = unary_function(LOG, (10.0, "2.30258509"))
+log1p: Final = unary_function(LOG1P, (0.5, "0.40546511"))
+log2: Final = unary_function(LOG2, (8.0, "3."))
+log10: Final = unary_function(LOG10, (1000.0, "3."))
+erf: Final = unary_function(ERF, (0.5, "0.52049988"))
+erfc: Final = unary_function(ERFC, (0.5, "0.47950012"))

@@ -41,8 +41,8 @@ __all__ = ["compile", "has_exact_arithmetic"]
 Run = Callable[[Sequence[Any]], list[Any]]
 
 _FLAG: Final = "--xla_cpu_max_isa=AVX"
-# XLA reserves the right to keep more precision than a float32 step in a float64 program has. jaxlib 0.10 and 0.12 do not
-# use it on the CPU, so the second option only makes sure.
+# XLA reserves the right to skip a rounding to float32 between float64 ops. jaxlib 0.10 and 0.12 do not use it on the
+# CPU, so the second option only makes sure.
 _OPTIONS: Final = [("xla_disable_hlo_passes", "algsimp"), ("xla_allow_excess_precision", False)]
 
 #: The first known version of jaxlib's client (that of jaxlib 0.12) whose float64 log1p is accurate.
@@ -95,7 +95,7 @@ class _Client:
     def __init__(self) -> None:
         with _environment():
             try:
-                from jaxlib import _jax, xla_client  # pyright: ignore
+                from jaxlib import _jax, xla_client  # pyright: ignore[reportAttributeAccessIssue]
             except ImportError as e:
                 raise errors.QuablaError(f"XLA needs the package jaxlib, which cannot be imported: {e}") from e
             self._jax: Final[Any] = _jax
@@ -245,8 +245,8 @@ def _warn_of_contraction() -> None:
         warnings.warn(
             "XLA contracts products and sums of float64 numbers in this process, so compiled results can differ from "
             "eager ones in the last bit. It was started before quabla could ask it not to (by jax, for example), or "
-            f"the processor has no instruction set without fused multiply-add. Set XLA_FLAGS={_FLAG} before the first use "
-            "of jax, or quabla.config.cpu_engine = 'numpy'",
+            f"the processor has no instruction set without fused multiply-add. Set XLA_FLAGS={_FLAG} before the first "
+            "use of jax, or quabla.config.cpu_engine = 'numpy'",
             RuntimeWarning,
             stacklevel=2,
         )

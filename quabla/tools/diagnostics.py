@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from quabla.dialect.checks import suggestion
-from quabla.mlir import ir
+from quabla.mlir import ir, place
 from quabla.ops.registry import REGISTRY
 
 __all__ = ["Diagnostic", "Diagnostics", "Source"]
 
 #: The name that MLIR gives to a text without a file.
 _UNNAMED: Final = "-"
+_NOWHERE: Final = ("", 0, 0)
 #: Longer source lines are not shown.
 _SHOWN: Final = 1000
 _UNKNOWN_OP: Final = re.compile(r"unregistered operation '(qb\.[\w.]+)'")
@@ -104,7 +105,7 @@ class Diagnostics:
         return True
 
     def _add(self, diagnostic: ir.Diagnostic) -> None:
-        file, line, column = _place(diagnostic.location)
+        file, line, column = place(diagnostic.location) or _NOWHERE
         message = diagnostic.message
         unknown = _UNKNOWN_OP.match(message)
         if unknown is not None:
@@ -124,7 +125,7 @@ class Diagnostics:
 
     def error(self, message: str, location: ir.Location) -> None:
         """Receive an error at a place in the program."""
-        file, line, column = _place(location)
+        file, line, column = place(location) or _NOWHERE
         self.add(Diagnostic("error", message, file, line, column))
 
     def check(self, first: int, last: int) -> bool:
@@ -175,8 +176,9 @@ def _expected(source: Source, first: int, last: int) -> Iterator[_Expected]:
             continue
         found = _EXPECTED.search(line)
         if found is None:
-            if _WORDS.search(line) and "{{" in line:
-                yield _Expected("error", 0, "", _WORDS, number, 0, "malformed expected-* comment")
+            words = _WORDS.search(line)
+            if words is not None and "{{" in line:
+                yield _Expected("error", 0, "", _WORDS, number, words.start() + 1, "malformed expected-* comment")
             continue
         severity, regex, where, text = found.groups()
         at = _target(where, number, designators)
@@ -207,16 +209,3 @@ def _pattern(text: str) -> str:
     """A text with regular expressions between double braces as one regular expression."""
     parts = re.split(r"\{\{(.*?)\}\}", text)
     return "".join(f"(?:{p})" if i % 2 else re.escape(p) for i, p in enumerate(parts))
-
-
-def _place(location: ir.Location) -> tuple[str, int, int]:
-    """The first file, line and column that a location names."""
-    if isinstance(location, ir.FileLineColLoc):
-        return location.filename, location.start_line, location.start_col
-    if isinstance(location, ir.NameLoc):
-        return _place(location.child_loc)
-    if isinstance(location, ir.CallSiteLoc):
-        return _place(location.callee)
-    if isinstance(location, ir.FusedLoc):
-        return next((p for p in map(_place, location.locations) if p[1]), ("", 0, 0))
-    return "", 0, 0

@@ -21,13 +21,14 @@ class SignatureCache:
         describe: a signature as text, for warnings.
     """
 
-    __slots__ = ("_describe", "_entries", "_lock", "_owner", "_size")
+    __slots__ = ("_describe", "_entries", "_lock", "_making", "_owner", "_size")
 
     def __init__(self, owner: str, size: int, describe: Callable[[Any], str]) -> None:
         self._owner: Final = owner
         self._size: Final = size
         self._describe: Final = describe
         self._entries: Final[dict[Hashable, Any]] = {}
+        self._making: Final[dict[Hashable, threading.RLock]] = {}
         self._lock: Final = threading.RLock()
 
     def get(self, key: Hashable) -> Any:
@@ -41,24 +42,37 @@ class SignatureCache:
         return entry
 
     def add(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The entry for a signature, made if another thread has not made it meanwhile."""
+        """The entry for a signature, made if another thread has not made it meanwhile.
+
+        Threads wait for each other only over the same signature: a traced function may itself wait for another thread.
+        """
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None:
-                return entry
-            entry = make()
-            if len(self._entries) >= self._size:
-                evicted = next(iter(self._entries))
+            making = self._making.setdefault(key, threading.RLock())
+        with making:
+            with self._lock:
+                entry = self._entries.get(key)
+            if entry is None:
+                try:
+                    entry = make()
+                    self._store(key, entry)
+                finally:
+                    self._making.pop(key, None)
+        return entry
+
+    def _store(self, key: Hashable, entry: Any) -> None:
+        with self._lock:
+            evicted = next(iter(self._entries)) if len(self._entries) >= self._size else None
+            if evicted is not None:
                 del self._entries[evicted]
-                warnings.warn(
-                    f"{self._owner}: the trace for {self._describe(evicted)} was evicted to make room for "
-                    f"{self._describe(key)}; it keeps {self._size} traces. Keep shapes and static values fixed, or "
-                    "raise max_traces",
-                    errors.RetraceWarning,
-                    stacklevel=_user_stacklevel(),
-                )
             self._entries[key] = entry
-            return entry
+        if evicted is not None:
+            warnings.warn(
+                f"{self._owner}: the trace for {self._describe(evicted)} was evicted to make room for "
+                f"{self._describe(key)}; it keeps {self._size} traces. Keep shapes and static values fixed, or "
+                "raise max_traces",
+                errors.RetraceWarning,
+                stacklevel=_user_stacklevel(),
+            )
 
 
 def _user_stacklevel() -> int:

@@ -9,22 +9,30 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
 from quabla import errors
 from quabla.array import Array, Tensor
-from quabla.ops import dispatch
 from quabla.functions.methods import Methods
-from quabla.ops.registry import Op
+from quabla.ops import dispatch
 from quabla.ops.casting import CONSTANT
+from quabla.ops.registry import Op
 from quabla.ops.types import Const, Params, TensorType, tensor_type
 
-__all__ = ["Body", "Graph", "TraceTensor", "alive", "build"]
+__all__ = ["Body", "Graph", "TraceTensor", "alive", "build", "current_graph"]
 
 #: Eager arrays of at most this many elements become constants of a graph; larger ones become hidden inputs.
 SMALL_CONSTANT: Final = 16
+
+
+def _no_result(*_: object) -> NoReturn:
+    raise TypeError("an argument of a graph is not computed")
+
+
+#: What stands in the place of the op where a value is an argument of its graph.
+ARGUMENT: Final = Op("argument", "An argument of the graph.", (), infer=_no_result, kernel=_no_result)
 
 
 class TraceTensor(Methods, Array):
@@ -41,7 +49,7 @@ class TraceTensor(Methods, Array):
     traced = True
     regions: tuple[Body, ...] = ()
 
-    def __init__(self, graph: Graph, type: TensorType, op: Op | None, operands: tuple[TraceTensor, ...], params: Params) -> None:
+    def __init__(self, graph: Graph, type: TensorType, op: Op, operands: tuple[TraceTensor, ...], params: Params) -> None:
         self.graph = graph
         self.type = type
         self.op = op
@@ -57,9 +65,8 @@ class TraceTensor(Methods, Array):
         loc = self._loc
         if loc is None:
             return None
-        if not isinstance(loc[0], str):
-            loc = self._loc = errors.file_and_line(loc)  # type: ignore[arg-type]
-        return loc  # type: ignore[return-value]
+        place = self._loc = errors.file_and_line(loc)
+        return place
 
     @property
     def node_id(self) -> int:
@@ -102,6 +109,11 @@ class TraceTensor(Methods, Array):
 
     def __index__(self) -> int:
         self._no_value("an index", "Make the argument static, or use gather with static indices")
+
+    @property
+    def data(self) -> NoReturn:
+        """Asked for where a program is about to run, so the trace of this argument must have ended."""
+        raise errors.TracerError(self.escaped("argument"))
 
     def item(self) -> Any:
         self._no_value("item()", "Return the array from the traced function and read it there")
@@ -162,7 +174,7 @@ class Graph:
     __slots__ = ("_folding", "_table", "args", "captures", "location", "names", "nodes", "outs")
 
     def __init__(self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True) -> None:
-        self.args = [TraceTensor(self, t, None, (), ()) for t in types]
+        self.args = [TraceTensor(self, t, ARGUMENT, (), ()) for t in types]
         self.names = list(names) if names is not None else [f"x{i}" for i in range(len(self.args))]
         self.nodes: list[TraceTensor] = []
         self.outs: list[TraceTensor] = []
@@ -171,7 +183,7 @@ class Graph:
         self._table: dict[Any, TraceTensor] = {}
         self._folding = fold
 
-    def __enter__(self) -> Graph:
+    def __enter__(self) -> Self:
         dispatch.emitters.graphs.append(self)
         return self
 
@@ -197,7 +209,7 @@ class Graph:
             return self.emit(CONSTANT, (), x.params)
         a = self.captures.get(x)
         if a is None:
-            a = self.captures[x] = TraceTensor(self, x.type, None, (), ())
+            a = self.captures[x] = TraceTensor(self, x.type, ARGUMENT, (), ())
             a.weak = x.weak
             a._loc = getattr(x, "_loc", None)
         return a
@@ -287,6 +299,11 @@ def alive(nodes: Sequence[TraceTensor], outs: Iterable[TraceTensor]) -> list[Tra
             kept.append(n)
     kept.reverse()
     return kept
+
+
+def current_graph() -> Graph:
+    """The graph under construction in this thread; there must be one."""
+    return cast("Graph", dispatch.emitters.graphs[-1])
 
 
 def build(types: Iterable[TensorType], names: Sequence[str] | None, fun: Callable[..., Iterable[Any]]) -> Graph:

@@ -12,12 +12,16 @@ from typing import Any, Final
 import numpy as np
 
 from quabla.ops.casting import CONSTANT
+from quabla.ops.linalg import MATMUL
 from quabla.tracing.graph import Body, Graph, TraceTensor
 
 __all__ = ["Plan"]
 
 #: Buffers of at least this many elements are dropped, or written over, at their last use.
 LARGE: Final = 512
+
+#: BLAS computes products of at least this many multiplications with several threads.
+LARGE_PRODUCT: Final = 1 << 18
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
@@ -30,10 +34,11 @@ class Plan:
 
     Attributes:
         op_count: the number of kernels that a call runs.
-        bytes_moved: the bytes that a call's kernels read and write, for cost estimates.
+        bytes_moved: the bytes that a call's large kernels read and write.
+        large_products: the number of matrix products large enough for BLAS to hand to several threads.
     """
 
-    name: Final = "numpy"
+    name: str = "numpy"
 
     def __init__(self, graph: Graph) -> None:
         body = graph.body()
@@ -41,6 +46,7 @@ class Plan:
         self._initial: list[Any] = []
         self._inputs: Final = [self._slot(a) for a in body.args]
         self.bytes_moved = 0
+        self.large_products = 0
         self._steps: Final = self._compile(body)
         self._outputs: Final = [self._slot(o) for o in body.outs]
         self.op_count: Final = len(self._steps)
@@ -59,7 +65,7 @@ class Plan:
         last: dict[TraceTensor, int] = {}
         pinned = set(body.outs)
         for i, n in enumerate(nodes):
-            aliases = n.op.may_alias  # type: ignore[union-attr]
+            aliases = n.op.may_alias
             for k in n.operands:
                 last[k] = i
                 if aliases:  # a view may outlive this use
@@ -67,7 +73,6 @@ class Plan:
         steps: list[Step] = []
         for i, n in enumerate(nodes):
             op, out = n.op, self._slot(n)
-            assert op is not None
             if op is CONSTANT:
                 self._initial[out] = n.params[0].array
                 continue
@@ -75,11 +80,13 @@ class Plan:
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
+            if op is MATMUL and size * n.operands[0].type.shape[-1] >= LARGE_PRODUCT:
+                self.large_products += 1
             if size >= LARGE:
                 self.bytes_moved += (len(slots) + 1) * size * n.type.dtype.numpy.itemsize
             dying = {k for k in n.operands if k.type.size >= LARGE and last[k] == i and k not in pinned and k.op is not CONSTANT}
             if dying:
-                dying = {k for k in dying if k.op is not None and not k.op.may_alias}
+                dying = {k for k in dying if not k.op.may_alias}
                 if isinstance(kernel, np.ufunc):
                     for k in dying:
                         if k.type is n.type:

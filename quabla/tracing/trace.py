@@ -11,7 +11,7 @@ from quabla import errors, tree
 from quabla.array import Tensor, TensorView
 from quabla.ops import dispatch
 from quabla.ops.types import TensorType, tensor_type
-from quabla.tracing.graph import Graph, TraceTensor, build
+from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
 
 __all__ = ["Arguments", "ResultTree", "ShapeDtype", "Traced", "array_leaf", "nested", "trace"]
 
@@ -243,16 +243,17 @@ def trace(fun: Callable[..., Any], args: Arguments, call: Callable[..., Any] | N
     return Traced(graph, kept[0])
 
 
-def nested(traced: Traced, args: Arguments) -> tuple[Any, dict[TraceTensor, Any], list[TraceTensor]]:
+def nested(traced: Traced, args: Arguments) -> tuple[Body, dict[TraceTensor, Any], list[TraceTensor | None]]:
     """A traced function about to be emitted into the graph under construction.
 
     Returns:
-        Its body, the values of all its arguments (captured ones too) in the current graph, and the nodes that
-        stand for the array leaves, in order.
+        Its body, the values of all its arguments (captured ones too) in the current graph, and for each leaf the
+        argument that stands for it; None for a Python number.
     """
-    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    graph = current_graph()
     body = traced.graph.body()
     arrays = [x for x in args.leaves if not isinstance(x, (int, float))]
-    declared = list(body.args[: len(arrays)])
     values = [graph.lift(x) for x in (*arrays, *traced.graph.captures)]
-    return body, dict(zip(body.args, values, strict=True)), declared
+    rest = iter(body.args)
+    nodes = [None if isinstance(x, (int, float)) else next(rest) for x in args.leaves]
+    return body, dict(zip(body.args, values, strict=True)), nodes

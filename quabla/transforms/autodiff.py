@@ -105,19 +105,19 @@ class ValueAndGrad(Transformed):
         args, positions = differentiable_args(self.transform, args, self._argnums)
         flat = Arguments(args)
         traced = trace(self._fun, flat, lambda built: self._value(self._fun(*built)))
-        body, env, declared = nested(traced, flat)
-        arrays = iter(declared)
-        nodes = [None if isinstance(x, (int, float)) else next(arrays) for x in flat.leaves]
-        wrt = {nodes[k] for i in positions for k in flat.spans[i] if flat.leaves[k].type.dtype.is_float}
-        outs, pullback = reverse.vjp(body, env, wrt)  # type: ignore[arg-type]
+        body, env, nodes = nested(traced, flat)
+        chosen = [nodes[k] for i in positions for k in flat.spans[i]]
+        outs, pullback = reverse.vjp(body, env, {n for n in chosen if n is not None and n.type.dtype.is_float})
         cts = pullback([ones(outs[0].type), *[None] * (len(outs) - 1)])
         grads = []
         for i in positions:
-            leaves = []
+            leaves: list[Any] = []
             for k in flat.spans[i]:
-                node, type = nodes[k], flat.leaves[k].type
-                g = cts.get(node) if type.dtype.is_float else None  # type: ignore[arg-type]
-                leaves.append(zeros(type) if g is None and type.dtype.is_float else g)
+                node = nodes[k]
+                if node is None or not node.type.dtype.is_float:
+                    leaves.append(None)
+                else:
+                    leaves.append(cts[node] if node in cts else zeros(node.type))
             grads.append(flat.rebuild_one(i, leaves))
         value, aux = traced.result.rebuild(outs)
         return self._packed(value, aux, grads[0] if self._single else tuple(grads))

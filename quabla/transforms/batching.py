@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.registry import Op
 from quabla.ops.rules import align, with_mapped_axis
-from quabla.tracing.graph import Body, Graph, TraceTensor, build
+from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
 from quabla.transforms.inline import Env
 
 __all__ = ["graph_vmap", "op_batch", "vmap"]
@@ -38,24 +37,28 @@ def vmap(body: Body, env: Env, mapped: set[TraceTensor]) -> tuple[list[Value], l
     Returns:
         The results, and which of them carry the mapped axis.
     """
-    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    graph = current_graph()
     for n in body.nodes:
         graph.location = n._loc
-        op: Op = n.op  # type: ignore[assignment]
         operands = tuple([env[k] for k in n.operands])
         which = tuple([k in mapped for k in n.operands])
         if True in which:
-            env[n] = op_batch(op, operands, which, n.params)
+            env[n] = op_batch(n.op, operands, which, n.params)
             mapped.add(n)
         else:
-            env[n] = graph.emit(op, operands, n.params)
+            env[n] = graph.emit(n.op, operands, n.params)
     graph.location = None
     return [env[k] for k in body.outs], [k in mapped for k in body.outs]
 
 
 def graph_vmap(graph: Graph, size: int, mapped: Sequence[bool] | None = None) -> Graph:
-    """A function of the inputs with an extra first axis of ``size`` on those that are ``mapped`` (default: all);
-    every result has it too."""
+    """The graph mapped over an extra first axis, which every result has.
+
+    Args:
+        graph: a finished graph.
+        size: the extent of the axis.
+        mapped: which inputs have the axis (default: all).
+    """
     body = graph.body()
     which = [True] * len(body.args) if mapped is None else list(mapped)
     types = [a.type.with_shape((size, *a.type.shape)) if m else a.type for a, m in zip(body.args, which, strict=True)]

@@ -10,7 +10,7 @@ from quabla.ops import dispatch
 from quabla.ops.rules import zeros
 from quabla.ops.types import TensorType
 from quabla.tracing.engines import engine_for
-from quabla.tracing.graph import Graph
+from quabla.tracing.graph import Graph, current_graph
 from quabla.tracing.trace import Arguments, Output, ResultTree, array_leaf, nested, trace
 from quabla.transforms import forward, reverse
 from quabla.transforms.autodiff import tree_of_arrays
@@ -87,10 +87,10 @@ def _tangent(i: int, primal: Any, t: Any) -> Any:
 
 def _emit_jvp(fun: Callable[..., Any], args: Arguments, directions: dict[int, Any]) -> tuple[Any, Any]:
     """Emit ``fun`` and its tangent; ``directions`` holds the tangents of the leaves that move."""
-    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    graph = current_graph()
     traced = trace(fun, args)
-    body, env, declared = nested(traced, args)
-    dot = {declared[i]: graph.lift(t) for i, t in directions.items()}
+    body, env, nodes = nested(traced, args)
+    dot = {n: graph.lift(directions[i]) for i, n in enumerate(nodes) if n is not None and i in directions}
     outs, tangents = forward.jvp(body, env, dot)
     moved = [
         (zeros(o.type) if t is None else t) if o.type.dtype.is_float else None for o, t in zip(outs, tangents, strict=True)
@@ -207,15 +207,15 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     def linearize(values: Arguments) -> tuple[list[Any], list[TensorType], Callable[[Sequence[Any]], list[Any]]]:
         """Emit the forward part: its outputs, the types of those with cotangents, and what emits the rest."""
         traced = trace(fun, values, call)
-        body, env, declared = nested(traced, values)
-        floats = [n for n in declared if n.type.dtype.is_float]
+        body, env, nodes = nested(traced, values)
+        floats = [n for n in nodes if n is not None and n.type.dtype.is_float]
         outs, pullback = reverse.vjp(body, env, set(floats))
         types = [o.type for o in outs[: len(parts[0].outputs)]]
         if not any(t.dtype.is_float for t in types):
             raise ValueError(f"vjp({name}): no result is a float array that depends on the arguments")
 
         def emit(seeds: Sequence[Any]) -> list[Any]:
-            into: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+            into = current_graph()
             given = iter(seeds)
             full = [into.lift(next(given)) if t.dtype.is_float else None for t in types]
             cts = pullback([*full, *[None] * (len(outs) - len(full))])
@@ -251,7 +251,7 @@ def _run_forward(args: Arguments, linearize: Callable[[Arguments], Any]) -> tupl
 
     def run(seeds: Sequence[Any]) -> list[Any]:
         if dispatch.emitters.graphs:
-            into: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+            into = current_graph()
             body = back.body()
             lifted = [into.lift(x) for x in (*seeds, *residuals)]
             return inline(body, dict(zip(body.args, lifted, strict=True)))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.registry import Op
 from quabla.ops.rules import as_factor, zeros
 from quabla.ops.shaping import BROADCAST
 from quabla.ops.types import Params
-from quabla.tracing.graph import Body, Graph, TraceTensor, build
+from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
 from quabla.transforms.inline import Env
 
 __all__ = ["Tangent", "add_tangents", "graph_jvp", "jvp", "op_jvp"]
@@ -82,10 +81,10 @@ def jvp(body: Body, env: Env, dot: dict[TraceTensor, Value]) -> tuple[list[Value
     Returns:
         The results and their tangents.
     """
-    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    graph = current_graph()
     for n in body.nodes:
         graph.location = n._loc
-        op: Op = n.op  # type: ignore[assignment]
+        op = n.op
         operands = tuple([env[k] for k in n.operands])
         out = env[n] = graph.emit(op, operands, n.params)
         if n.type.dtype.is_float:
@@ -99,8 +98,12 @@ def jvp(body: Body, env: Env, dot: dict[TraceTensor, Value]) -> tuple[list[Value
 
 
 def graph_jvp(graph: Graph, wrt: Sequence[int] | None = None) -> Graph:
-    """A function of the inputs and the tangents of those in ``wrt`` (default: every float input); it returns
-    the results followed by the tangents of the float results."""
+    """The graph with its tangents: its results are followed by the tangents of the float ones.
+
+    Args:
+        graph: a finished graph.
+        wrt: which inputs have tangents (default: every float one); these follow the inputs.
+    """
     body = graph.body()
     types = [a.type for a in body.args]
     chosen = [i for i, t in enumerate(types) if t.dtype.is_float] if wrt is None else list(wrt)

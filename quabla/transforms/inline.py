@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
-from quabla.tracing.graph import Body, Graph, TraceTensor, build
+from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
 
 __all__ = ["Env", "inline", "simplify"]
 
@@ -14,10 +13,10 @@ Env = dict[TraceTensor, Value]
 
 def inline(body: Body, env: Env) -> list[Value]:
     """Emit ``body`` at the arguments in ``env``; returns its results. Emitting folds and shares again."""
-    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    graph = current_graph()
     for n in body.nodes:
         graph.location = n._loc
-        env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)  # type: ignore[arg-type]
+        env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)
     graph.location = None
     return [env[k] for k in body.outs]
 

@@ -11,7 +11,7 @@ from quabla.ops import dispatch
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, TRANSPOSE
 from quabla.ops.types import TensorType
-from quabla.tracing.graph import Graph, TraceTensor
+from quabla.tracing.graph import Graph, TraceTensor, current_graph
 from quabla.tracing.trace import Arguments, Output, nested, trace
 from quabla.transforms import batching, forward, reverse
 from quabla.transforms.autodiff import Grad, check_argnums, differentiable_args
@@ -41,15 +41,9 @@ class Jacobian(Transformed):
         args, positions = differentiable_args(self.transform, args, self._argnums)
         flat = Arguments(args)
         traced = trace(self._fun, flat)
-        body, env, declared = nested(traced, flat)
-        arrays = iter(declared)
-        nodes = [None if isinstance(x, (int, float)) else next(arrays) for x in flat.leaves]
-        wrt: list[TraceTensor] = [
-            nodes[k]  # type: ignore[misc]
-            for i in positions
-            for k in flat.spans[i]
-            if flat.leaves[k].type.dtype.is_float
-        ]
+        body, env, nodes = nested(traced, flat)
+        chosen = [nodes[k] for i in positions for k in flat.spans[i]]
+        wrt = [n for n in chosen if n is not None and n.type.dtype.is_float]
         outs = [o for o in body.outs if o.type.dtype.is_float]
         if self._forward_pays(wrt, outs):
             blocks = _forward_blocks(body, env, wrt)
@@ -57,7 +51,7 @@ class Jacobian(Transformed):
             blocks = _reverse_blocks(body, env, wrt)
 
         def block(leaf: Any, node: TraceTensor | None) -> Any:
-            if node not in wrt:
+            if node is None or node not in wrt:
                 return None
             if leaf.__class__ is not Output:
                 return zeros(_block_type(leaf.type, node.type)) if dispatch.is_value(leaf) else None
@@ -90,7 +84,7 @@ Blocks = dict[tuple[int, TraceTensor], Any]
 
 def _along_basis(make: Callable[[Any], list[Any]], seed: TensorType) -> tuple[list[Any], list[bool]]:
     """Map an emitter over the unit tensors of a type; results carry the basis axis first where they depend on it."""
-    into: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    into = current_graph()
     one = Graph([seed])
     with one:
         made = make(one.args[0])

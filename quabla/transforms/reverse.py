@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
 from quabla.ops.registry import Op
 from quabla.ops.rules import as_factor, unbroadcast, zeros
 from quabla.ops.types import Params
-from quabla.tracing.graph import Body, Graph, TraceTensor, build
+from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
 from quabla.transforms.forward import Tangent, add_tangents, linear_operands
 from quabla.transforms.inline import Env
 
@@ -47,7 +46,7 @@ def op_vjp(
         linear = linear_operands(op, len(operands))
         return [op.transpose[i](ct, operands, params) if a and i in linear else None for i, a in enumerate(active)]
     if op.jvp is not None:
-        return _transposed_jvp(op, operands, active, ct, out, params)
+        return _transposed_jvp(op.jvp, operands, active, ct, out, params)
     if not op.differentiable:
         return [None] * len(operands)
     raise NotImplementedError(f"{op.name} has no derivative rule")
@@ -73,16 +72,20 @@ class LinearOperand:
 
 
 def _transposed_jvp(
-    op: Op, operands: tuple[Any, ...], active: Sequence[bool], ct: Value, out: Value | None, params: Params
+    jvp: Callable[..., Tangent],
+    operands: tuple[Any, ...],
+    active: Sequence[bool],
+    ct: Value,
+    out: Value | None,
+    params: Params,
 ) -> list[Tangent]:
-    """The transpose of what the op's tangent rule emits."""
+    """The transpose of what a tangent rule emits."""
     which = [i for i, a in enumerate(active) if a]
     graph = Graph([operands[i].type for i in which])
-    outer: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
-    graph.location = outer.location
+    graph.location = current_graph().location
     with graph:
         t = dict(zip(which, graph.args, strict=True))
-        tangent = op.jvp(operands, [t.get(i) for i in range(len(operands))], out, params)  # type: ignore[misc]
+        tangent = jvp(operands, [t.get(i) for i in range(len(operands))], out, params)
         if tangent is None:
             return [None] * len(operands)
         graph.finish([tangent])
@@ -95,12 +98,12 @@ def _transposed_jvp(
 
 def _backward(body: Body, env: Env, linear: set[TraceTensor], seed: Value) -> list[Tangent]:
     """Transpose a body that is linear in the arguments ``linear``; the rest of it is emitted as it is."""
-    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    graph = current_graph()
     arguments = [a for a in body.args if a in linear]
     tape: list[TraceTensor] = []
     for n in body.nodes:
         if linear.isdisjoint(n.operands):
-            env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)  # type: ignore[arg-type]
+            env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)
         else:
             linear.add(n)
             tape.append(n)
@@ -111,7 +114,7 @@ def _backward(body: Body, env: Env, linear: set[TraceTensor], seed: Value) -> li
             continue
         active = [k in linear for k in n.operands]
         operands = tuple([LinearOperand(k) if a else env[k] for k, a in zip(n.operands, active, strict=True)])
-        for k, c in zip(n.operands, op_vjp(n.op, operands, active, ct, None, n.params), strict=True):  # type: ignore[arg-type]
+        for k, c in zip(n.operands, op_vjp(n.op, operands, active, ct, None, n.params), strict=True):
             if c is not None:
                 cts[k] = add_tangents(cts.get(k), c)
     return [cts.get(a) for a in arguments]
@@ -125,22 +128,22 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
         env: the value of each argument; extended.
         wrt: the arguments to differentiate.
     """
-    graph: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+    graph = current_graph()
     tape: list[tuple[TraceTensor, tuple[Value, ...], list[bool], Value]] = []
     active = set(wrt)
     for n in body.nodes:
         graph.location = n._loc
         operands = tuple([env[k] for k in n.operands])
-        out = env[n] = graph.emit(n.op, operands, n.params)  # type: ignore[arg-type]
+        out = env[n] = graph.emit(n.op, operands, n.params)
         if n.type.dtype.is_float:
             which = [k in active for k in n.operands]
-            if True in which and n.op.differentiable:  # type: ignore[union-attr]
+            if True in which and n.op.differentiable:
                 active.add(n)
                 tape.append((n, operands, which, out))
     graph.location = None
 
     def pullback(seeds: Sequence[Tangent]) -> dict[TraceTensor, Value]:
-        into: Graph = dispatch.emitters.graphs[-1]  # type: ignore[assignment]
+        into = current_graph()
         cts: dict[TraceTensor, Tangent] = {}
         for k, c in zip(body.outs, seeds, strict=True):
             if c is not None and k in active:
@@ -150,7 +153,7 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
             if ct is None:
                 continue
             into.location = n._loc
-            for k, c in zip(n.operands, op_vjp(n.op, operands, which, ct, out, n.params), strict=True):  # type: ignore[arg-type]
+            for k, c in zip(n.operands, op_vjp(n.op, operands, which, ct, out, n.params), strict=True):
                 if c is not None:
                     cts[k] = add_tangents(cts.get(k), c)
         into.location = None
@@ -160,8 +163,12 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
 
 
 def graph_vjp(graph: Graph, wrt: Sequence[int] | None = None) -> Graph:
-    """A function of the inputs and one cotangent for each float result; it returns the results followed by
-    the cotangents of the inputs in ``wrt`` (default: every float input)."""
+    """The graph with its cotangents: one for each float result follows the inputs.
+
+    Args:
+        graph: a finished graph.
+        wrt: which inputs' cotangents follow the results (default: every float one's).
+    """
     body = graph.body()
     types = [a.type for a in body.args]
     chosen = [i for i, t in enumerate(types) if t.dtype.is_float] if wrt is None else list(wrt)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 from quabla import errors
-from quabla.array import Tensor
+from quabla.array import wrap
 from quabla.ops import dispatch
 from quabla.ops.types import TensorType
 from quabla.tracing.cache import SignatureCache
@@ -66,7 +67,6 @@ class StagedProgram:
         """The result for these input arrays."""
         if self._captured:
             arrays = [*arrays, *self._captured]
-        wrap = Tensor._wrap  # pyright: ignore[reportPrivateUsage]
         outs = [wrap(a, t) for a, t in zip(self.engine(arrays), self._types, strict=True)]
         for i in self._weak:
             outs[i].weak = True
@@ -103,6 +103,10 @@ class Transformed:
 
     def __repr__(self) -> str:
         return f"{self.transform}({function_name(self._fun)})"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind like a function, so that methods can be transformed."""
+        return self if instance is None else MethodType(self, instance)
 
     def prepare(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """The arguments as the transform wants them; raises for wrong ones."""

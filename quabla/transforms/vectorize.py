@@ -60,11 +60,9 @@ class Vmap(Transformed):
         batches = Arguments(flat.rebuild(leaves))
         examples = Arguments(flat.rebuild([x if a is None else Example(x) for x, a in zip(leaves, axes, strict=True)]))
         traced = trace(self._fun, examples)
-        body, env, declared = nested(traced, batches)
-        arrays = iter(declared)
-        nodes = [None if isinstance(x, (int, float)) else next(arrays) for x in leaves]
-        mapped = {n for n, a in zip(nodes, axes, strict=True) if a is not None}
-        outs, which = batching.vmap(body, env, mapped)  # type: ignore[arg-type]
+        body, env, nodes = nested(traced, batches)
+        mapped = {n for n, a in zip(nodes, axes, strict=True) if n is not None and a is not None}
+        outs, which = batching.vmap(body, env, mapped)
         result = traced.result
         skeleton = result.rebuild([0.0] * len(outs)) if result.treedef is not None else 0.0
         try:
@@ -108,7 +106,7 @@ class Vmap(Transformed):
                 raise ValueError(f"{self!r}: out_axes is None for a result that depends on a mapped argument")
             return x
         x = with_mapped_axis(x, mapped, size)
-        rank = x.type.ndim
+        rank: int = x.type.ndim
         if not -rank <= axis < rank:
             raise ValueError(f"{self!r}: out_axes {axis} is out of range for a result of rank {rank}")
         axis %= rank
@@ -135,7 +133,7 @@ def prefix_leaves(spec: Any, full: Any, count: int) -> list[int | None]:
     Raises:
         ValueError: where the prefix does not fit or holds anything else.
     """
-    if spec is None or isinstance(spec, int) and not isinstance(spec, bool):
+    if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
         return [spec] * count
     if isinstance(spec, (tuple, list)) and full.__class__ in (tuple, list):
         if len(spec) != len(full):

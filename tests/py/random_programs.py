@@ -197,7 +197,7 @@ def reduction(rng: Random, shape: tuple[int, ...]) -> Made:
     label = f"{name}[{axis}, {keepdims}]"
     if name == "std":
         ramp = np.arange(math.prod(shape)).reshape(shape) ** 2.0
-        if axis == () or axis is not None and math.prod(np.atleast_1d(np.array(shape)[np.array(axis)])) < 2 or ramp.size < 2:
+        if axis == () or (axis is not None and math.prod(np.atleast_1d(np.array(shape)[np.array(axis)])) < 2) or ramp.size < 2:
             return None
         return label, lambda m, x: m.std(m.sin(x) + m.const(ramp), axis=axis, keepdims=keepdims)
     return label, lambda m, x: getattr(m, name)(x, axis=axis, keepdims=keepdims)

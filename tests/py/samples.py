@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quabla import dtypes
-from quabla.array import Tensor
+from quabla.array import Tensor, wrap
 from quabla.ops import load_all
 from quabla.ops.registry import REGISTRY, Op, Sample
 from quabla.ops.types import tensor_type
@@ -48,7 +48,7 @@ def tensor(a: np.ndarray) -> Tensor:
     """A Tensor over a copy of an array."""
     dtype = dtypes.from_numpy(a.dtype)
     assert dtype is not None
-    return Tensor._wrap(np.array(a), tensor_type(a.shape, dtype))
+    return wrap(np.array(a), tensor_type(a.shape, dtype))
 
 
 def tensors(sample: Sample, seed: int = 0) -> list[Tensor]:

@@ -11,8 +11,7 @@ from op_helpers import kernel, trace_ops
 from samples import tensor
 
 import quabla as qb
-from quabla.ops import elementwise as ew
-from quabla.ops import transcendental as tr
+from quabla.ops import elementwise as ew, transcendental as tr
 from quabla.ops.dispatch import apply
 from quabla.ops.records import unary_op
 from quabla.ops.registry import REGISTRY

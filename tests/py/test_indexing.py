@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from op_helpers import kernel, numbers, same_bits, trace_ops
 
 import quabla as qb

@@ -2,6 +2,7 @@
 
 import builtins
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -16,8 +17,15 @@ HEAVY = ("torch_mlir", "jaxlib", "jax", "ml_dtypes", "scipy", "optree")
 AVOIDABLE = ("inspect", "dataclasses")
 
 
-def printed(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120).stdout
+def printed(code: str, **environment: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    ).stdout
 
 
 def test_import_loads_numpy_and_nothing_else_that_is_heavy():
@@ -34,18 +42,20 @@ def test_an_eager_gradient_loads_no_compiler():
     assert loaded.isdisjoint({"torch_mlir", "jaxlib", "scipy"})
 
 
-def test_import_takes_little_longer_than_importing_numpy():
+def test_import_takes_little_longer_than_importing_numpy(tmp_path):
     code = "import time; start = time.process_time(); import {}; print(time.process_time() - start)"
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
 
     def fastest(module: str, runs: int) -> float:
-        return min(float(printed(code.format(module))) for _ in range(runs))
+        return min(float(printed(code.format(module), **compiled)) for _ in range(runs))
 
+    fastest("quabla", 1)  # writes the bytecode
     # Processor time, and the fastest of several runs: a busy machine must not decide.
     for runs in (3, 6, 12):
         ratio = fastest("quabla", runs) / fastest("numpy", runs)
-        if ratio < 1.4:
+        if ratio < 1.3:
             break
-    assert ratio < 1.4, f"importing quabla takes {ratio:.2f} times as long as importing numpy"
+    assert ratio < 1.3, f"importing quabla takes {ratio:.2f} times as long as importing numpy"
 
 
 def test_version_is_that_of_the_installed_package():

@@ -13,7 +13,6 @@ from quabla.tracing.graph import Graph
 from quabla.tracing.plan import Plan
 
 
-
 def result_is_float(op, sample):
     types = tuple(tensor_type(s, d) for s, d in zip(sample.shapes, sample_dtypes(sample), strict=True))
     return op.result_type(types, sample.params).dtype.is_float

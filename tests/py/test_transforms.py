@@ -207,3 +207,20 @@ def test_nested_programs_agree_with_jax():
     np.testing.assert_allclose(ours[0].item(), float(theirs[0]), rtol=1e-13)
     for g, h in zip(ours[1], theirs[1], strict=True):
         np.testing.assert_allclose(g.numpy(), np.asarray(h), rtol=1e-11, atol=1e-13)
+
+
+def test_methods_can_be_transformed():
+    class Model:
+        def __init__(self, w):
+            self.w = w
+
+        def loss(self, x):
+            return qb.sum(self.w * x * x)
+
+        @qb.jit(static_argnums=0)
+        def scaled(self, x):
+            return self.w * x
+
+    model = Model(qb.array(2.0))
+    assert qb.grad(model.loss)(X).tolist() == [4.0, 8.0, 12.0]
+    assert model.scaled(X).tolist() == [2.0, 4.0, 6.0]

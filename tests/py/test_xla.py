@@ -21,7 +21,7 @@ from quabla.runtime import xla
 from quabla.tracing.graph import build
 
 #: Ops whose results must be the same bits.
-EXACT = (
+EXACT = (  # noqa: SIM905
     "add sub mul div sqrt neg abs sign floor ceil round compare where maximum minimum greater max min cast constant "
     "reshape broadcast transpose slice pad concat gather tril triu stop_gradient"
 ).split()

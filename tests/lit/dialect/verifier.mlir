@@ -186,7 +186,7 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f(%x: tensor<3xf64>) {
-  // expected-error @below {{'qb.compare' op kind must be one of equal, not_equal, less, less_equal, greater, greater_equal, got odd}}
+  // expected-error @below {{'qb.compare' op kind must be one of less, less_equal, greater, greater_equal, equal, not_equal, got odd}}
   %0 = "qb.compare"(%x, %x) {kind = "odd"} : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xi1>
   return
 }

@@ -32,7 +32,7 @@
 // GENERIC: "func.func"()
 // GENERIC: "stablehlo.tanh"(
 
-// DEBUG: "qb.tanh"(%{{.+}}) : (tensor<3xf64>) -> tensor<3xf64> loc("{{.*}}forms.mlir":46:8)
+// DEBUG: "qb.tanh"(%{{.+}}) : (tensor<3xf64>) -> tensor<3xf64> loc("{{.*}}forms.mlir":43:8)
 
 // ELIDE: dense_resource<__elided__>
 

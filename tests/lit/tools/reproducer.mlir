@@ -3,7 +3,7 @@
 // RUN: not qb-opt %t.mlir --run-reproducer 2>&1 | filecheck %s --check-prefix=AGAIN
 // RUN: not qb-opt %s --qb-vjp=wrt=5 --mlir-print-ir-after-failure 2>&1 | filecheck %s --check-prefix=PRINTED
 
-// FAILS: reproducer.mlir:19:1: error: qb-vjp: wrt=5: there is no such argument, the first of 1 is 0
+// FAILS: reproducer.mlir:18:1: error: qb-vjp: wrt=5: there is no such argument, the first of 1 is 0
 // FAILS: error: Failures have been detected while processing an MLIR pass pipeline; reproducer generated at `{{.*}}`
 
 // FILE: "func.func"()

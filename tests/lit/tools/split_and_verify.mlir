@@ -14,7 +14,7 @@ func.func @good(%x: tensor<3xf64>) -> tensor<3xf64> {
 // -----
 
 // The line is the file's, not the part's; the caret stands below a tab's width.
-// ERRORS: split_and_verify.mlir:23:7: error: unregistered operation 'qb.sinn' found in dialect ('qb'){{.*}}; did you mean 'qb.sin'?
+// ERRORS: split_and_verify.mlir:22:7: error: unregistered operation 'qb.sinn' found in dialect ('qb'){{.*}}; did you mean 'qb.sin'?
 // ERRORS-NEXT: {{^}}        %0 = "qb.sinn"(%x)
 // ERRORS-NEXT: {{^             \^$}}
 func.func @unknown_op(%x: tensor<3xf64>) -> tensor<3xf64> {
@@ -25,7 +25,7 @@ func.func @unknown_op(%x: tensor<3xf64>) -> tensor<3xf64> {
 
 // -----
 
-// ERRORS: split_and_verify.mlir:32:8: error: 'qb.add' op shapes [3] and [2] do not broadcast
+// ERRORS: split_and_verify.mlir:31:8: error: 'qb.add' op shapes [3] and [2] do not broadcast
 func.func @shapes(%x: tensor<3xf64>, %y: tensor<2xf64>) -> tensor<3xf64> {
   // expected-error-re@below {{shapes {{\[3\]}} and {{\[.\]}} do not broadcast}}
   %0 = "qb.add"(%x, %y) : (tensor<3xf64>, tensor<2xf64>) -> tensor<3xf64>

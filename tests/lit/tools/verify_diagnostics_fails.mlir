@@ -29,7 +29,7 @@ func.func @other_text(%x: tensor<3xf64>, %y: tensor<2xf64>) -> tensor<3xf64> {
 
 // -----
 
-// CHECK: fails.mlir:33:8: error: malformed expected-* comment
+// CHECK: fails.mlir:33:7: error: malformed expected-* comment
 // an expected-error @nowhere {{text}}
 func.func @malformed(%x: tensor<3xf64>) -> tensor<3xf64> {
   return %x : tensor<3xf64>
