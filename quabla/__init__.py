@@ -8,6 +8,7 @@ from quabla import linalg, tree as tree
 from quabla.array import Array, Tensor, TensorView
 from quabla.compiler import Compiler, Executable, Program
 from quabla.config import config
+from quabla.control import cond, fori_loop, scan, while_loop
 from quabla.devices import devices
 from quabla.dtypes import bool_, dtype, float32, float64
 from quabla.errors import (
@@ -135,6 +136,7 @@ from quabla.ops.transcendental import (
 from quabla.runtime import cpu as _cpu  # noqa: F401  # pyright: ignore[reportUnusedImport]  (installs the engine)
 from quabla.tracing.graph import TraceTensor
 from quabla.tracing.trace import ShapeDtype
+from quabla.transforms import regions as _regions  # noqa: F401  (installs the rules of ops with regions)
 from quabla.transforms.autodiff import grad, value_and_grad
 from quabla.transforms.directional import jvp, vjp
 from quabla.transforms.jacobians import hessian, jacobian
@@ -144,6 +146,10 @@ __version__ = "0.1.0"
 
 # Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only, and so is tree.
 __all__ = [
+    "while_loop",
+    "scan",
+    "fori_loop",
+    "cond",
     "Array",
     "Compiler",
     "Executable",

@@ -23,12 +23,28 @@ class Config:
             ``"xla"`` compiles with XLA before the first call; ``"auto"`` (the default) answers with the
             plan and moves to XLA once an estimate from op counts, bytes and calls says that compiling
             pays. The choice never changes a result beyond rounding.
+        loop_checkpoint: what reverse mode of a loop keeps of the carries that it needs. ``"full"`` keeps them for
+            every iteration; ``"sqrt"`` at the start of blocks of about the square root of the length, from which a
+            block is run again; an int sets the length of the blocks; ``"auto"`` (the default) keeps small tapes in
+            full and large ones in blocks. It is read when a program is differentiated.
     """
 
-    __slots__ = ("_cpu_engine",)
+    __slots__ = ("_cpu_engine", "_loop_checkpoint")
 
     def __init__(self) -> None:
         self._cpu_engine = "auto"
+        self._loop_checkpoint: str | int = "auto"
+
+    @property
+    def loop_checkpoint(self) -> str | int:
+        return self._loop_checkpoint
+
+    @loop_checkpoint.setter
+    def loop_checkpoint(self, value: str | int) -> None:
+        whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        if value not in ("auto", "full", "sqrt") and not whole:
+            raise ValueError(f"config.loop_checkpoint must be 'auto', 'full', 'sqrt' or a positive int, got {value!r}")
+        self._loop_checkpoint = value
 
     @property
     def cpu_engine(self) -> str:
@@ -41,7 +57,7 @@ class Config:
         self._cpu_engine = value
 
     def __repr__(self) -> str:
-        return f"Config(cpu_engine={self._cpu_engine!r})"
+        return f"Config(cpu_engine={self._cpu_engine!r}, loop_checkpoint={self._loop_checkpoint!r})"
 
 
 config: Final = Config()

@@ -63,6 +63,10 @@ def _is(x: Value, value: float) -> bool:
 
 def _fold_add(operands: Sequence[Value], params: Params) -> Value | None:
     x, y = operands
+    for acc, z in ((x, y), (y, x)):
+        # A loop's gradient touches one row in each step, not the whole buffer.
+        if z.op.name == "add_at" and z.operands[0].splat == 0.0 and acc.type is z.type and z.type.ndim:
+            return apply(z.op, (acc, *z.operands[1:]), z.params)
     if y.op is NEG:
         return apply(SUB, (x, y.operands[0]))
     if x.op is NEG:

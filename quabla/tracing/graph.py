@@ -47,8 +47,6 @@ class TraceTensor(Methods, Array):
     __slots__ = ("_loc", "graph", "op", "operands", "params", "splat", "type", "weak")
 
     traced = True
-    regions: tuple[Body, ...] = ()
-
     def __init__(self, graph: Graph, type: TensorType, op: Op, operands: tuple[TraceTensor, ...], params: Params) -> None:
         self.graph = graph
         self.type = type
@@ -143,6 +141,136 @@ class TraceTensor(Methods, Array):
         return self
 
 
+class RegionOp:
+    """An op with regions: functions that it runs once, several times or not at all.
+
+    A region is closed: whatever its body uses is an argument, so a body can be read, emitted and run alone. Its
+    arguments are ``lead`` values of the op's own (a loop's counter), the carries, and the captured values. The op's
+    operands are ``fixed`` operands of its own (a predicate), the first carries, and the captured values.
+
+    Attributes:
+        name: the op's name.
+        lead: how many arguments the op itself supplies.
+        fixed: how many operands the op itself consumes.
+        carried: whether results are carries; else each region only returns them.
+        jvp: ``(node, operands, tangents) -> (results, tangents)``.
+        vjp: ``(node, operands, active) -> (results, active, pull)``; ``pull`` maps cotangents of the results to those
+            of the operands, and is None where no result is active.
+        batch: ``(node, operands, mapped) -> (results, mapped)``.
+    """
+
+    __slots__ = ("batch", "carried", "fixed", "jvp", "lead", "name", "vjp")
+
+    jvp: Callable[..., Any]
+    vjp: Callable[..., Any]
+    batch: Callable[..., Any]
+
+    def __init__(self, name: str, *, lead: int = 0, fixed: int = 0, carried: bool = True) -> None:
+        self.name: Final = name
+        self.lead: Final = lead
+        self.fixed: Final = fixed
+        self.carried: Final = carried
+
+    def __repr__(self) -> str:
+        return f"RegionOp({self.name})"
+
+
+#: Runs one of two regions. The parameter is the number of lane axes of the predicate: 0 for an ordinary branch; with
+#: more, both regions run on all lanes and each lane keeps the results of its own.
+COND: Final = RegionOp("cond", fixed=1, carried=False)
+#: Runs its region for a counter from the first parameter up to the second.
+FORI: Final = RegionOp("fori", lead=1)
+#: Runs its second region as long as its first returns True.
+WHILE: Final = RegionOp("while")
+#: Runs its only region; the parameter is the rule that differentiates it.
+CALL: Final = RegionOp("call", carried=False)
+
+#: What stands in the place of the op where a value is a result of an op with regions.
+RESULT: Final = Op("result", "A result of an op with regions.", (), infer=_no_result, kernel=_no_result)
+
+
+class RegionNode:
+    """One application of an op with regions."""
+
+    __slots__ = ("_loc", "op", "operands", "params", "regions", "results")
+
+    def __init__(
+        self,
+        op: RegionOp,
+        operands: tuple[TraceTensor, ...],
+        params: Params,
+        regions: tuple[Body, ...],
+        results: tuple[TraceTensor, ...],
+        location: Any,
+    ) -> None:
+        self.op = op
+        self.operands = operands
+        self.params = params
+        self.regions = regions
+        self.results = results
+        self._loc = location
+
+    def carries(self) -> tuple[TraceTensor, ...]:
+        """The operands that are first carries."""
+        return self.operands[self.op.fixed : self.op.fixed + len(self.results)] if self.op.carried else ()
+
+    def captured(self) -> tuple[TraceTensor, ...]:
+        """The operands that are captured values."""
+        return self.operands[self.op.fixed + len(self.carries()) :]
+
+    def selected(self, keep: Sequence[bool]) -> RegionNode:
+        """The same application without the results, carries and captured values that are not needed."""
+        results = tuple([r for r, k in zip(self.results, keep, strict=True) if k])
+        op, lead = self.op, self.op.lead
+        count = len(self.results) if op.carried else 0
+        bodies = []
+        used: set[int] = set()
+        for r, body in enumerate(self.regions):
+            tests = op is WHILE and r == 0
+            outs = body.outs if tests else [o for o, k in zip(body.outs, keep, strict=True) if k]
+            nodes = alive(body.nodes, outs)
+            bodies.append((body, nodes, outs))
+            seen = set(outs).union(*[n.operands for n in nodes])
+            used |= {i for i, a in enumerate(body.args[lead + count :]) if a in seen}
+        regions = tuple([
+            Body(
+                [
+                    *body.args[:lead],
+                    *(a for a, k in zip(body.args[lead : lead + count], keep[:count], strict=True) if k),
+                    *(a for i, a in enumerate(body.args[lead + count :]) if i in used),
+                ],
+                nodes,
+                outs,
+            )
+            for body, nodes, outs in bodies
+        ])
+        operands = (
+            *self.operands[: op.fixed],
+            *(x for x, k in zip(self.carries(), keep[:count], strict=True) if k),
+            *(x for i, x in enumerate(self.captured()) if i in used),
+        )
+        return RegionNode(op, operands, self.params, regions, results, self._loc)
+
+    def needed(self, live: set[TraceTensor]) -> list[bool]:
+        """Which results are needed where those in ``live`` are: with a carry all that it is computed from."""
+        keep = [r in live for r in self.results]
+        if not self.op.carried:
+            return keep
+        lead = self.op.lead
+        while True:
+            seen: set[TraceTensor] = set()
+            for r, body in enumerate(self.regions):
+                outs = body.outs if self.op is WHILE and r == 0 else [o for o, k in zip(body.outs, keep, strict=True) if k]
+                seen |= set(outs).union(*[n.operands for n in alive(body.nodes, outs)])
+            more = [k or a in seen for k, a in zip(keep, self.regions[-1].args[lead : lead + len(keep)], strict=True)]
+            if self.op is WHILE:
+                tested = self.regions[0].args[: len(keep)]
+                more = [k or a in seen for k, a in zip(more, tested, strict=True)]
+            if more == keep:
+                return keep
+            keep = more
+
+
 class Body:
     """What a transform reads: arguments, nodes in order of definition, and results.
 
@@ -154,10 +282,13 @@ class Body:
 
     __slots__ = ("args", "nodes", "outs")
 
-    def __init__(self, args: Sequence[TraceTensor], nodes: Sequence[TraceTensor], outs: Sequence[TraceTensor]) -> None:
+    def __init__(self, args: Sequence[TraceTensor], nodes: Sequence[Node], outs: Sequence[TraceTensor]) -> None:
         self.args = args
         self.nodes = nodes
         self.outs = outs
+
+
+Node = TraceTensor | RegionNode
 
 
 class Graph:
@@ -176,7 +307,7 @@ class Graph:
     def __init__(self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True) -> None:
         self.args = [TraceTensor(self, t, ARGUMENT, (), ()) for t in types]
         self.names = list(names) if names is not None else [f"x{i}" for i in range(len(self.args))]
-        self.nodes: list[TraceTensor] = []
+        self.nodes: list[Node] = []
         self.outs: list[TraceTensor] = []
         self.captures: dict[TraceTensor | Tensor, TraceTensor] = {}
         self.location: Any = None
@@ -264,6 +395,25 @@ class Graph:
             result = kernel(*[x.params[0].array for x in operands])
         return self.emit(CONSTANT, (), (Const(np.asarray(result)),))
 
+    def emit_region(
+        self, op: RegionOp, operands: Sequence[Any], params: Params, regions: Sequence[Body], types: Sequence[TensorType]
+    ) -> list[TraceTensor]:
+        """The results of an op with regions."""
+        lifted = tuple([self.lift(x) for x in operands])
+        results = tuple([TraceTensor(self, t, RESULT, (), ()) for t in types])
+        location = self.location or errors.user_location()
+        for r in results:
+            r._loc = location
+        self.nodes.append(RegionNode(op, lifted, params, tuple(regions), results, location))
+        return list(results)
+
+    def argument(self, type: TensorType) -> TraceTensor:
+        """A further declared argument."""
+        a = TraceTensor(self, type, ARGUMENT, (), ())
+        self.args.append(a)
+        self.names.append(f"x{len(self.names)}")
+        return a
+
     def finish(self, outs: Iterable[Any]) -> Graph:
         """Close the graph over its results; hidden arguments are appended to ``args``."""
         self.outs = [self.lift(x) for x in outs]
@@ -289,14 +439,20 @@ def _fresh_names(stem: str, count: int, taken: Sequence[str]) -> list[str]:
     return names
 
 
-def alive(nodes: Sequence[TraceTensor], outs: Iterable[TraceTensor]) -> list[TraceTensor]:
-    """The nodes that ``outs`` depend on, in order."""
+def alive(nodes: Sequence[Node], outs: Iterable[TraceTensor]) -> list[Node]:
+    """The nodes that ``outs`` depend on, in order; dead results and carries of regions are left out."""
     live = set(outs)
-    kept = []
+    kept: list[Node] = []
     for n in reversed(nodes):
-        if n in live:
-            live.update(n.operands)
-            kept.append(n)
+        if n.__class__ is RegionNode:
+            if live.isdisjoint(n.results):
+                continue
+            keep = n.needed(live)
+            n = n.selected(keep)
+        elif n not in live:
+            continue
+        live.update(n.operands)
+        kept.append(n)
     kept.reverse()
     return kept
 

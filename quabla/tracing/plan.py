@@ -6,19 +6,23 @@ microsecond each and runs the same kernels as eager execution, so it gives the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from quabla.ops.casting import CONSTANT
+from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
 from quabla.ops.linalg import MATMUL
-from quabla.tracing.graph import Body, Graph, TraceTensor
+from quabla.tracing.graph import COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
 
 __all__ = ["Plan"]
 
 #: Buffers of at least this many elements are dropped, or written over, at their last use.
 LARGE: Final = 512
+
+#: How often a while loop is taken to run where a cost is estimated.
+GUESSED_TRIPS: Final = 100
 
 #: BLAS computes products of at least this many multiplications with several threads.
 LARGE_PRODUCT: Final = 1 << 18
@@ -30,7 +34,8 @@ class Plan:
     """Runs a graph op by op with NumPy.
 
     Args:
-        graph: a finished graph.
+        program: a finished graph, or a closed body.
+        donated: the arguments that ``put`` may write to.
 
     Attributes:
         op_count: the number of kernels that a call runs.
@@ -40,17 +45,16 @@ class Plan:
 
     name: str = "numpy"
 
-    def __init__(self, graph: Graph) -> None:
-        body = graph.body()
+    def __init__(self, program: Graph | Body, donated: Sequence[int] = ()) -> None:
+        body = program.body() if isinstance(program, Graph) else program
         self._slots: dict[TraceTensor, int] = {}
         self._initial: list[Any] = []
         self._inputs: Final = [self._slot(a) for a in body.args]
+        self.op_count = 0
         self.bytes_moved = 0
         self.large_products = 0
-        self._steps: Final = self._compile(body)
+        self._steps: Final = self._compile(body, {body.args[i] for i in donated})
         self._outputs: Final = [self._slot(o) for o in body.outs]
-        self.op_count: Final = len(self._steps)
-        self._dtypes: Final = [o.type.dtype.numpy for o in body.outs]
         del self._slots
 
     def _slot(self, key: TraceTensor) -> int:
@@ -60,23 +64,32 @@ class Plan:
             self._initial.append(None)
         return i
 
-    def _compile(self, body: Body) -> list[Step]:
+    def _compile(self, body: Body, donated: set[TraceTensor]) -> list[Step]:
         nodes = body.nodes
         last: dict[TraceTensor, int] = {}
         pinned = set(body.outs)
         for i, n in enumerate(nodes):
-            aliases = n.op.may_alias
+            aliases = n.__class__ is RegionNode or n.op.may_alias
             for k in n.operands:
                 last[k] = i
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
         for i, n in enumerate(nodes):
+            if n.__class__ is RegionNode:
+                steps.append(self._region(n))
+                continue
             op, out = n.op, self._slot(n)
+            self.op_count += 1
             if op is CONSTANT:
+                self.op_count -= 1
                 self._initial[out] = n.params[0].array
                 continue
-            kernel = op.kernel_for(tuple([k.type for k in n.operands]), n.params)
+            types = tuple([k.type for k in n.operands])
+            if n.operands[0] in donated and op in (PUT, ADD_AT):
+                kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
+            else:
+                kernel = op.kernel_for(types, n.params)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
@@ -96,21 +109,140 @@ class Plan:
             steps.append((kernel, slots, out, drop))
         return steps
 
+    def _region(self, n: RegionNode) -> Step:
+        """The step that runs an op with regions: it reads and writes slots itself."""
+        slots = [self._slots[k] for k in n.operands]
+        runner = RUNNERS[n.op](n, self)
+        results = [self._slot(r) for r in n.results]
+
+        def step(v: list[Any]) -> None:
+            for r, x in zip(results, runner([v[i] for i in slots]), strict=True):
+                v[r] = x
+
+        return step, (), -1, ()
+
+    def absorb(self, part: Plan, times: float) -> None:
+        """Count a region's work."""
+        self.op_count += int(part.op_count * times)
+        self.bytes_moved += int(part.bytes_moved * times)
+        self.large_products += int(part.large_products * times)
+
+    def frame(self, values: Sequence[Any], first: int = 0) -> list[Any]:
+        """Slots in which the arguments from ``first`` on have values."""
+        v = self._initial.copy()
+        for i, x in zip(self._inputs[first:], values, strict=True):
+            v[i] = x
+        return v
+
+    def run(self, v: list[Any], arguments: Sequence[Any]) -> list[Any]:
+        """The results, the first arguments being these; called with NumPy's warnings off."""
+        for i, a in zip(self._inputs, arguments, strict=False):
+            v[i] = a
+        execute(self._steps, v)
+        return [v[i] for i in self._outputs]
+
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for these input arrays, which are not written to."""
         v = self._initial.copy()
         for i, a in zip(self._inputs, arrays, strict=True):
             v[i] = a
         with np.errstate(all="ignore"):
-            for kernel, slots, out, drop in self._steps:
-                n = len(slots)
-                if n == 2:
-                    i, j = slots
-                    v[out] = kernel(v[i], v[j])
-                elif n == 1:
-                    v[out] = kernel(v[slots[0]])
-                else:
-                    v[out] = kernel(*[v[i] for i in slots])
-                for i in drop:
-                    v[i] = None
+            execute(self._steps, v)
         return [v[i] for i in self._outputs]
+
+
+def execute(steps: Sequence[Step], v: list[Any]) -> None:
+    """Run steps over slots."""
+    for kernel, slots, out, drop in steps:
+        n = len(slots)
+        if n == 2:
+            i, j = slots
+            v[out] = kernel(v[i], v[j])
+        elif n == 1:
+            v[out] = kernel(v[slots[0]])
+        elif n:
+            v[out] = kernel(*[v[i] for i in slots])
+        else:
+            kernel(v)
+        for i in drop:
+            v[i] = None
+
+
+# ---- regions ------------------------------------------------------------------------------------
+
+Runner = Callable[[list[Any]], list[Any]]
+
+
+def writable_carries(body: Body, lead: int, count: int) -> list[int]:
+    """The carries that a body may write to: used by reads of rows and, last, one put that makes the next carry."""
+    found = []
+    for k in range(count):
+        arg, out = body.args[lead + k], body.outs[k]
+        uses = [n for n in body.nodes if arg in n.operands]
+        if (
+            uses
+            and uses[-1] is out
+            and out.op in (PUT, ADD_AT)
+            and out.operands[0] is arg
+            and arg not in out.operands[1:]
+            and all(n.op is TAKE for n in uses[:-1])
+            and list(body.outs).count(out) == 1
+            and not any(out in n.operands for n in body.nodes)
+            and arg not in body.outs
+        ):
+            found.append(k)
+    return found
+
+
+def _fori_runner(n: RegionNode, plan: Plan) -> Runner:
+    count = len(n.results)
+    (body,) = n.regions
+    writable = writable_carries(body, 1, count)
+    part = Plan(body, [1 + k for k in writable])
+    lower, upper = n.params
+    plan.absorb(part, upper - lower)
+
+    def run(operands: list[Any]) -> list[Any]:
+        carries = operands[:count]
+        for k in writable:
+            carries[k] = np.array(carries[k])
+        v = part.frame(operands[count:], 1 + count)
+        for i in range(lower, upper):
+            carries = part.run(v, [np.float64(i), *carries])
+        return carries
+
+    return run
+
+
+def _while_runner(n: RegionNode, plan: Plan) -> Runner:
+    count = len(n.results)
+    test, body = n.regions
+    writable = writable_carries(body, 0, count)
+    tested, part = Plan(test), Plan(body, writable)
+    plan.absorb(part, GUESSED_TRIPS)
+
+    def run(operands: list[Any]) -> list[Any]:
+        carries = operands[:count]
+        for k in writable:
+            carries[k] = np.array(carries[k])
+        u, v = tested.frame(operands[count:], count), part.frame(operands[count:], count)
+        while tested.run(u, carries)[0]:
+            carries = part.run(v, carries)
+        return carries
+
+    return run
+
+
+def _cond_runner(n: RegionNode, plan: Plan) -> Runner:
+    on_true, on_false = map(Plan, n.regions)
+    plan.absorb(on_true, 0.5)
+    plan.absorb(on_false, 0.5)
+
+    def run(operands: list[Any]) -> list[Any]:
+        part = on_true if operands[0] else on_false
+        return part.run(part.frame(operands[1:]), ())
+
+    return run
+
+
+RUNNERS: Final = {FORI: _fori_runner, WHILE: _while_runner, COND: _cond_runner}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.registry import Op
 from quabla.ops.rules import align, with_mapped_axis
-from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
+from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
 from quabla.transforms.inline import Env
 
 __all__ = ["graph_vmap", "op_batch", "vmap"]
@@ -42,7 +42,14 @@ def vmap(body: Body, env: Env, mapped: set[TraceTensor]) -> tuple[list[Value], l
         graph.location = n._loc
         operands = tuple([env[k] for k in n.operands])
         which = tuple([k in mapped for k in n.operands])
-        if True in which:
+        if n.__class__ is RegionNode:
+            if True in which:
+                results, carrying = n.op.batch(n, operands, which)
+                mapped.update(r for r, m in zip(n.results, carrying, strict=True) if m)
+            else:
+                results = graph.emit_region(n.op, operands, n.params, n.regions, [r.type for r in n.results])
+            env.update(zip(n.results, results, strict=True))
+        elif True in which:
             env[n] = op_batch(n.op, operands, which, n.params)
             mapped.add(n)
         else:

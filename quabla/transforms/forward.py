@@ -9,7 +9,7 @@ from quabla.ops.registry import Op
 from quabla.ops.rules import as_factor, zeros
 from quabla.ops.shaping import BROADCAST
 from quabla.ops.types import Params
-from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
+from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
 from quabla.transforms.inline import Env
 
 __all__ = ["Tangent", "add_tangents", "graph_jvp", "jvp", "op_jvp"]
@@ -86,6 +86,11 @@ def jvp(body: Body, env: Env, dot: dict[TraceTensor, Value]) -> tuple[list[Value
         graph.location = n._loc
         op = n.op
         operands = tuple([env[k] for k in n.operands])
+        if n.__class__ is RegionNode:
+            results, moved = n.op.jvp(n, operands, [dot.get(k) for k in n.operands])
+            env.update(zip(n.results, results, strict=True))
+            dot.update((r, t) for r, t in zip(n.results, moved, strict=True) if t is not None)
+            continue
         out = env[n] = graph.emit(op, operands, n.params)
         if n.type.dtype.is_float:
             tangents = [dot.get(k) for k in n.operands]

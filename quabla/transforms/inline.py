@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quabla.ops.dispatch import Value
-from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
+from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
 
 __all__ = ["Env", "inline", "simplify"]
 
@@ -16,6 +16,11 @@ def inline(body: Body, env: Env) -> list[Value]:
     graph = current_graph()
     for n in body.nodes:
         graph.location = n._loc
+        if n.__class__ is RegionNode:
+            operands = [env[k] for k in n.operands]
+            results = graph.emit_region(n.op, operands, n.params, n.regions, [r.type for r in n.results])
+            env.update(zip(n.results, results, strict=True))
+            continue
         env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)
     graph.location = None
     return [env[k] for k in body.outs]

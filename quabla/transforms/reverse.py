@@ -14,7 +14,7 @@ from quabla.ops.dispatch import Value
 from quabla.ops.registry import Op
 from quabla.ops.rules import as_factor, unbroadcast, zeros
 from quabla.ops.types import Params
-from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
+from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
 from quabla.transforms.forward import Tangent, add_tangents, linear_operands
 from quabla.transforms.inline import Env
 
@@ -129,11 +129,19 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
         wrt: the arguments to differentiate.
     """
     graph = current_graph()
-    tape: list[tuple[TraceTensor, tuple[Value, ...], list[bool], Value]] = []
+    tape: list[tuple[Any, Any, list[bool], Any]] = []
     active = set(wrt)
     for n in body.nodes:
         graph.location = n._loc
         operands = tuple([env[k] for k in n.operands])
+        if n.__class__ is RegionNode:
+            which = [k in active for k in n.operands]
+            results, moving, pull = n.op.vjp(n, operands, which)
+            env.update(zip(n.results, results, strict=True))
+            if pull is not None:
+                active.update(r for r, m in zip(n.results, moving, strict=True) if m)
+                tape.append((n, pull, which, None))
+            continue
         out = env[n] = graph.emit(n.op, operands, n.params)
         if n.type.dtype.is_float:
             which = [k in active for k in n.operands]
@@ -149,10 +157,17 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
             if c is not None and k in active:
                 cts[k] = add_tangents(cts.get(k), c)
         for n, operands, which, out in reversed(tape):
+            into.location = n._loc
+            if n.__class__ is RegionNode:
+                given = [cts.pop(r, None) for r in n.results]
+                if any(c is not None for c in given):
+                    for k, c in zip(n.operands, operands(given), strict=True):
+                        if c is not None:
+                            cts[k] = add_tangents(cts.get(k), c)
+                continue
             ct = cts.pop(n, None)
             if ct is None:
                 continue
-            into.location = n._loc
             for k, c in zip(n.operands, op_vjp(n.op, operands, which, ct, out, n.params), strict=True):
                 if c is not None:
                     cts[k] = add_tangents(cts.get(k), c)

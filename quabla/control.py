@@ -1,0 +1,348 @@
+"""Control flow: ``cond``, ``fori_loop``, ``scan`` and ``while_loop``.
+
+Eagerly these are Python's own ``if`` and loops. Inside a trace they become ops with regions, whose functions see
+traced values; what such a function uses from outside is captured by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from quabla import dtypes, errors, tree
+from quabla.functions.shape import stack
+from quabla.ops import dispatch
+from quabla.ops.control import PUT
+from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.elementwise import COMPARE
+from quabla.ops.rules import zeros
+from quabla.ops.shaping import RESHAPE
+from quabla.ops.types import TensorType, tensor_type
+from quabla.tracing import regions
+from quabla.tracing.graph import Graph, current_graph
+from quabla.tracing.trace import array_leaf
+
+__all__ = ["cond", "fori_loop", "scan", "while_loop"]
+
+
+class Carry:
+    """A pytree of values that a loop carries.
+
+    Attributes:
+        leaves: the values; Python numbers are converted.
+        treedef: the structure.
+    """
+
+    __slots__ = ("leaves", "name", "treedef")
+
+    def __init__(self, name: str, value: Any) -> None:
+        flat, self.treedef = tree.flatten_args(value)
+        self.name = name
+        self.leaves = [as_array(x) for x in flat]
+
+    def rebuild(self, leaves: Sequence[Any]) -> Any:
+        """The pytree with other leaves."""
+        return self.treedef.unflatten(leaves)
+
+    def next(self, value: Any) -> list[Value]:
+        """The leaves of what the body returned, which must have the same structure and types.
+
+        Raises:
+            TypeError, ValueError: naming the leaf, both types and the user's line.
+        """
+        flat, treedef = tree.flatten(value)
+        if treedef != self.treedef:
+            raise TypeError(
+                f"{self.name}: the body must return a carry of the structure {self.treedef}, got {treedef}"
+                f"{errors.at_user_line()}"
+            )
+        out = []
+        for k, (was, x) in enumerate(zip(self.leaves, flat, strict=True)):
+            x = like(x, was)
+            if x.type is not was.type:
+                where = leaf_name(self.treedef, k)
+                made = errors.at(x.location) if x.traced else ""
+                raise ValueError(
+                    f"{self.name}: the carry{where} is {was.type}, but the body returns {x.type}"
+                    f"{made or errors.at_user_line()}"
+                )
+            out.append(x)
+        return out
+
+
+def leaf_name(treedef: Any, k: int) -> str:
+    """Where a leaf of a pytree stands, for a message."""
+    path = "/".join(map(str, treedef.paths()[k]))
+    return f" at {path}" if path else ""
+
+
+def as_array(x: Any) -> Value:
+    """A leaf as a value; Python numbers become float64 (bool: bool_) scalars."""
+    x = array_leaf(x)
+    return dispatch.hooks.eager.asarray(x) if isinstance(x, (int, float)) else x
+
+
+def like(x: Any, other: Value) -> Value:
+    """A result as a value; Python numbers and weak values take the dtype of ``other``."""
+    x = array_leaf(x)
+    to = other.type.dtype
+    if isinstance(x, (int, float)):
+        return dispatch.hooks.eager.wrap(np.asarray(x, to.numpy), tensor_type((), to))
+    if x.weak and to.is_float and x.type.dtype.is_float:
+        return cast(x, to)
+    return x
+
+
+def counter(i: Value, carry: Carry) -> Value:
+    """A loop's counter in the dtype of the carry; weak, so that it goes with any float array."""
+    to = next((x.type.dtype for x in carry.leaves if x.type.dtype.is_float), dtypes.float64)
+    i = cast(i, to)
+    i.weak = True
+    return i
+
+
+def static_bound(name: str, what: str, n: Any) -> int:
+    """A static count.
+
+    Raises:
+        TypeError: for anything but an int.
+        ValueError: for a negative one.
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        raise TypeError(f"{name}: {what} must be a static int, got {n!r}{errors.at_user_line()}")
+    if n < 0:
+        raise ValueError(f"{name}: {what} must not be negative, got {n}{errors.at_user_line()}")
+    return int(n)
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """One of two functions, chosen by a predicate.
+
+    Args:
+        pred: a bool, a number, or an array of one element; it counts as True where it is not 0.
+        true_fun: called with the operands where the predicate holds.
+        false_fun: called where it does not. While tracing both are traced, and both must return the same structure
+            of arrays of the same shapes and dtypes; Python numbers take the other branch's dtype.
+        operands: arguments for the functions, pytrees of arrays.
+
+    Returns:
+        What the chosen function returns.
+
+    Raises:
+        ValueError: a predicate of more than one element, or branches whose results differ in shape or dtype.
+        TypeError: branches whose results differ in structure.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.jit(lambda x: qb.cond(x > 0.0, qb.sqrt, lambda v: -v, x))(qb.array(4.0))
+        Tensor(2., dtype=float64)
+    """
+    if not dispatch.is_value(pred):
+        pred = array_leaf(pred)
+    if isinstance(pred, (int, float)):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    if pred.type.size != 1:
+        raise ValueError(f"cond: the predicate must have one element, got {pred.type}{errors.at_user_line()}")
+    if not pred.traced:
+        return true_fun(*operands) if pred.data.item() else false_fun(*operands)
+    if pred.type.dtype.is_float:
+        pred = apply(COMPARE, (pred, zeros(pred.type)), ("not_equal",))
+    if pred.type.shape:
+        pred = apply(RESHAPE, (pred,), ((),))
+    graphs = [Graph(), Graph()]
+    results = []
+    for graph, fun in zip(graphs, (true_fun, false_fun), strict=True):
+        with graph:
+            flat, treedef = tree.flatten(fun(*operands))
+            results.append(([array_leaf(x) for x in flat], treedef))
+    types = _common_types(*results)
+    for graph, (leaves, _) in zip(graphs, results, strict=True):
+        with graph:
+            graph.finish([_as_type(x, t) for x, t in zip(leaves, types, strict=True)])
+    return results[0][1].unflatten(regions.choice(pred, graphs))
+
+
+def _common_types(first: tuple[list[Any], Any], second: tuple[list[Any], Any]) -> list[TensorType]:
+    """The types on which both branches agree; Python numbers and weak values give way.
+
+    Raises:
+        TypeError, ValueError: where they differ.
+    """
+    if first[1] != second[1]:
+        raise TypeError(f"cond: the branches return {first[1]} and {second[1]}{errors.at_user_line()}")
+    types = []
+    for k, (a, b) in enumerate(zip(first[0], second[0], strict=True)):
+        t, u = _strong(a) or _strong(b) or as_array(a).type, _strong(b) or _strong(a) or as_array(b).type
+        if t is not u:
+            raise ValueError(f"cond: the branches return {t} and {u}{leaf_name(first[1], k)}{errors.at_user_line()}")
+        types.append(t)
+    return types
+
+
+def _strong(x: Any) -> TensorType | None:
+    """The type of a value that does not give way."""
+    return None if isinstance(x, (int, float)) or x.weak else x.type
+
+
+def _as_type(x: Any, t: TensorType) -> Value:
+    """A branch's result with the common type."""
+    if isinstance(x, (int, float)):
+        if t.shape:
+            raise ValueError(f"cond: the branches return a number and {t}{errors.at_user_line()}")
+        return full(t, x)
+    return cast(x, t.dtype)
+
+
+def fori_loop(
+    lower: int,
+    upper: int,
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    *,
+    operands: Sequence[Any] = (),
+    unroll: bool = False,
+) -> Any:
+    """A loop over a range of integers.
+
+    Args:
+        lower: the first value of the counter, a static non-negative int.
+        upper: where the counter stops; at least ``lower``.
+        body_fun: ``body_fun(i, carry, *operands) -> carry``. Eagerly and unrolled ``i`` is an int; in a trace it is a
+            rank-0 array of the carry's dtype, which can index arrays.
+        init_val: the first carry, a pytree of arrays and numbers. The body keeps its structure, shapes and dtypes.
+        operands: further arguments for the body. What the body uses from outside is captured anyway.
+        unroll: trace every iteration on its own instead of a loop.
+
+    Returns:
+        The last carry.
+
+    Raises:
+        TypeError: bounds that are not static ints, or a carry that changes its structure.
+        ValueError: negative bounds, ``upper`` below ``lower``, or a carry that changes its shape or dtype.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.fori_loop(0, 3, lambda i, c: c * 2.0, qb.array(1.0))
+        Tensor(8., dtype=float64)
+    """
+    first, last = static_bound("fori_loop", "lower", lower), static_bound("fori_loop", "upper", upper)
+    if last < first:
+        raise ValueError(f"fori_loop: upper {last} is below lower {first}{errors.at_user_line()}")
+    carry = Carry("fori_loop", init_val)
+    if unroll or not dispatch.emitters.graphs:
+        now = carry.rebuild(carry.leaves)
+        for i in range(first, last):
+            now = carry.rebuild(carry.next(body_fun(i, now, *operands)))
+        return now
+
+    def step(i: Value, leaves: list[Value]) -> list[Value]:
+        return carry.next(body_fun(counter(i, carry), carry.rebuild(leaves), *operands))
+
+    return carry.rebuild(regions.fori(first, last, carry.leaves, step))
+
+
+def scan(
+    f: Callable[..., Any], init: Any, *, length: int, operands: Sequence[Any] = (), unroll: bool = False
+) -> tuple[Any, Any]:
+    """A loop that also stacks a result of every iteration.
+
+    Args:
+        f: ``f(carry, i, *operands) -> (carry, y)``.
+        init: the first carry, a pytree.
+        length: the number of iterations, a static positive int.
+        operands: further arguments for ``f``.
+        unroll: trace every iteration on its own.
+
+    Returns:
+        The last carry, and the pytree of the ``y`` stacked along a new first axis.
+
+    Raises:
+        TypeError: a length that is not a static int, or a body that does not return a pair.
+        ValueError: a length below 1, or a carry or ``y`` that changes its shape or dtype.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.scan(lambda c, i: (c + 1.0, c * c), 0.0, length=3)
+        (Tensor(3., dtype=float64), Tensor([0., 1., 4.], dtype=float64))
+    """
+    count = static_bound("scan", "length", length)
+    if count < 1:
+        raise ValueError(f"scan: length must be at least 1, got {count}{errors.at_user_line()}")
+    carry = Carry("scan", init)
+    if unroll or not dispatch.emitters.graphs:
+        now: Any = carry.rebuild(carry.leaves)
+        rows: list[Any] = []
+        for i in range(count):
+            now, y = _pair(f(now, i, *operands))
+            now = carry.rebuild(carry.next(now))
+            rows.append(Carry("scan", y))
+        ys = [stack([rows[0].next(row.rebuild(row.leaves))[k] for row in rows]) for k in range(len(rows[0].leaves))]
+        return now, rows[0].rebuild(ys)
+    graph = Graph([regions.INDEX, *(x.type for x in carry.leaves)])
+    with graph:
+        i, *leaves = graph.args
+        now, y = _pair(f(carry.rebuild(leaves), counter(i, carry), *operands))
+        following = carry.next(now)
+        row = Carry("scan", y)
+        # What y looks like decides the buffers, which the loop carries beside its own carry.
+        types = [x.type.with_shape((count, *x.type.shape)) for x in row.leaves]
+        buffers = [graph.argument(t) for t in types]
+        graph.finish([*following, *(apply(PUT, (b, x, i), (0,)) for b, x in zip(buffers, row.leaves, strict=True))])
+    outer = current_graph()
+    outs = regions.loop(0, count, [*map(outer.lift, carry.leaves), *map(zeros, types)], graph)
+    size = len(carry.leaves)
+    return carry.rebuild(outs[:size]), row.rebuild(outs[size:])
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise TypeError(f"scan: the body must return a pair (carry, y), got {type(result).__name__}{errors.at_user_line()}")
+    return result
+
+
+def while_loop(
+    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, *, operands: Sequence[Any] = ()
+) -> Any:
+    """A loop that runs as long as a predicate holds.
+
+    Args:
+        cond_fun: ``cond_fun(carry, *operands)``, a rank-0 bool.
+        body_fun: ``body_fun(carry, *operands) -> carry``.
+        init_val: the first carry, a pytree of arrays and numbers.
+        operands: further arguments for both functions.
+
+    Returns:
+        The first carry for which the predicate does not hold. Under ``vmap`` each lane stops on its own; a stopped
+        lane keeps its carry bit for bit.
+
+    Raises:
+        TypeError: a predicate that is not a rank-0 bool.
+        ValueError: a carry that changes its shape or dtype; reverse-mode differentiation.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, 1.0)
+        Tensor(16., dtype=float64)
+    """
+    carry = Carry("while_loop", init_val)
+
+    def test(leaves: Sequence[Value]) -> Any:
+        pred = cond_fun(carry.rebuild(leaves), *operands)
+        if isinstance(pred, (bool, np.bool_)):
+            return dispatch.hooks.eager.asarray(bool(pred))
+        if not dispatch.is_value(pred) or pred.type.dtype.is_float or pred.type.shape:
+            got = pred.type if dispatch.is_value(pred) else repr(pred)
+            raise TypeError(f"while_loop: the predicate must be a rank-0 bool, got {got}{errors.at_user_line()}")
+        return pred
+
+    if not dispatch.emitters.graphs:
+        leaves: list[Any] = carry.leaves
+        while test(leaves).data.item():
+            leaves = carry.next(body_fun(carry.rebuild(leaves), *operands))
+        return carry.rebuild(leaves)
+    outs = regions.while_(
+        carry.leaves, test, lambda leaves: carry.next(body_fun(carry.rebuild(leaves), *operands))
+    )
+    return carry.rebuild(outs)
