@@ -95,6 +95,11 @@ class Program:
 
     Attributes:
         graph: the finished graph.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.Compiler().trace(lambda x: qb.sum(x * x), [("x", [2])])
+        Program(output_shape=[])
     """
 
     __slots__ = ("_single", "graph")
@@ -212,7 +217,9 @@ class Program:
         """
         require(_target(target))
         if not self.graph.outs:
-            raise errors.UnsupportedOperationError("Program.compile: the program has no traced output", op="compile", device=target)
+            raise errors.UnsupportedOperationError(
+                "Program.compile: the program has no traced output", op="compile", device=target
+            )
         return Executable(self.graph, target, single=self._single)
 
 
@@ -235,6 +242,12 @@ class Executable:
     Attributes:
         target: where it runs.
         node_count: the number of inputs and ops.
+
+    Example:
+        >>> import quabla as qb
+        >>> double = qb.Compiler().trace(lambda x: 2.0 * x, [("x", [2])]).compile("cpu")
+        >>> double({"x": qb.array([1.0, 2.0])})
+        Tensor([2., 4.], dtype=float64)
     """
 
     __slots__ = ("_engine", "_graph", "_single", "_specs", "node_count", "target")

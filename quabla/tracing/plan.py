@@ -84,7 +84,11 @@ class Plan:
                 self.large_products += 1
             if size >= LARGE:
                 self.bytes_moved += (len(slots) + 1) * size * n.type.dtype.numpy.itemsize
-            dying = {k for k in n.operands if k.type.size >= LARGE and last[k] == i and k not in pinned and k.op is not CONSTANT}
+            dying = {
+                k
+                for k in n.operands
+                if k.type.size >= LARGE and last[k] == i and k not in pinned and k.op is not CONSTANT
+            }
             if dying:
                 dying = {k for k in dying if not k.op.may_alias}
                 if isinstance(kernel, np.ufunc):
