@@ -15,10 +15,10 @@ from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_max_isa=AVX")
 
-import numpy as np  # noqa: E402
-from first_answer import network  # noqa: E402
+import numpy as np
+from first_answer import network
 
-import quabla as qb  # noqa: E402
+import quabla as qb
 
 
 def mlp(np_: Any, params: Any, x: Any, y: Any) -> Any:
@@ -30,7 +30,9 @@ def mlp(np_: Any, params: Any, x: Any, y: Any) -> Any:
     return np_.mean((np_.matmul(h, w) + b - y) ** 2)
 
 
-def workloads(np_: Any, grad: Any, value_and_grad: Any, vmap: Any, hessian: Any, array: Any) -> dict[str, tuple[Any, ...]]:
+def workloads(
+    np_: Any, grad: Any, value_and_grad: Any, vmap: Any, hessian: Any, array: Any
+) -> dict[str, tuple[Any, ...]]:
     """Functions and arguments, written once for both libraries."""
     rng = np.random.default_rng(0)
 
@@ -72,7 +74,9 @@ def workloads(np_: Any, grad: Any, value_and_grad: Any, vmap: Any, hessian: Any,
     }
 
 
-def measure(jit: Callable[..., Any], wait: Callable[[Any], Any], fun: Any, args: tuple[Any, ...]) -> tuple[float, float]:
+def measure(
+    jit: Callable[..., Any], wait: Callable[[Any], Any], fun: Any, args: tuple[Any, ...]
+) -> tuple[float, float]:
     """Milliseconds of the first call, and of the best later one."""
     compiled = jit(fun)
     start = time.perf_counter()

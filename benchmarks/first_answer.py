@@ -117,7 +117,9 @@ def main() -> None:
     print(f"eager add on 4 doubles: {call_time(lambda a: a + a, four):.2f} us")
     base = cold("import numpy")
     print(f"new process: import numpy {base:.0f} ms; import quabla {cold('import quabla'):.0f} ms; ", end="")
-    print(f"small gradient {cold('import quabla as qb; qb.grad(lambda x: qb.sum(qb.sin(x) * x))(qb.array([1.0, 2.0]))'):.0f} ms")
+    print(
+        f"small gradient {cold('import quabla as qb; qb.grad(lambda x: qb.sum(qb.sin(x) * x))(qb.array([1.0, 2.0]))'):.0f} ms"
+    )
 
 
 def _once(run: Callable[[], Any]) -> float:

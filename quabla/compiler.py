@@ -14,6 +14,7 @@ from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing.engines import Engine, engine_for
 from quabla.tracing.graph import Graph, TraceTensor, build
 from quabla.transforms import forward, reverse
+from quabla.transforms.regions import expanded
 from quabla.transforms.staging import captured_array, check_callable, shown
 
 __all__ = ["Compiler", "Executable", "Program"]
@@ -95,12 +96,17 @@ class Program:
 
     Attributes:
         graph: the finished graph.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.Compiler().trace(lambda x: qb.sum(x * x), [("x", [2])])
+        Program(output_shape=[])
     """
 
     __slots__ = ("_single", "graph")
 
     def __init__(self, graph: Graph, *, single: bool) -> None:
-        self.graph = graph
+        self.graph = expanded(graph)
         self._single = single
 
     def __repr__(self) -> str:
@@ -212,7 +218,9 @@ class Program:
         """
         require(_target(target))
         if not self.graph.outs:
-            raise errors.UnsupportedOperationError("Program.compile: the program has no traced output", op="compile", device=target)
+            raise errors.UnsupportedOperationError(
+                "Program.compile: the program has no traced output", op="compile", device=target
+            )
         return Executable(self.graph, target, single=self._single)
 
 
@@ -235,6 +243,12 @@ class Executable:
     Attributes:
         target: where it runs.
         node_count: the number of inputs and ops.
+
+    Example:
+        >>> import quabla as qb
+        >>> double = qb.Compiler().trace(lambda x: 2.0 * x, [("x", [2])]).compile("cpu")
+        >>> double({"x": qb.array([1.0, 2.0])})
+        Tensor([2., 4.], dtype=float64)
     """
 
     __slots__ = ("_engine", "_graph", "_single", "_specs", "node_count", "target")

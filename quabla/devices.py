@@ -55,5 +55,7 @@ def require(target: str) -> None:
     """
     if target not in BUILT:
         raise errors.UnsupportedOperationError(
-            f"the target {target!r} is not part of this build; it contains {', '.join(BUILT)}", op="compile", device=target
+            f"the target {target!r} is not part of this build; it contains {', '.join(BUILT)}",
+            op="compile",
+            device=target,
         )

@@ -66,7 +66,9 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
         hash(value)
     except TypeError:
         which = f"argument {name}" if isinstance(name, int) else name
-        raise TypeError(f"jit: the static {which} must be hashable, got {value!r} of type {type(value).__name__}") from None
+        raise TypeError(
+            f"jit: the static {which} must be hashable, got {value!r} of type {type(value).__name__}"
+        ) from None
     return tree.exact_key(value)
 
 
@@ -338,5 +340,3 @@ def jit(
     if fun is None:
         return lambda f: Jit(f, device, static_argnums, max_traces, static_argnames, precision)
     return Jit(fun, device, static_argnums, max_traces, static_argnames, precision)
-
-

@@ -48,7 +48,9 @@ def norm(x: object, ord: float | str | None = None, axis: object = None, keepdim
     v = float_operand("norm", x)
     axes = axis_set("norm", axis, v.type.ndim)
     if axis is None and v.type.ndim not in (1, 2):
-        raise ValueError(f"norm: ord={ord!r} without axis wants a vector or a matrix, got {v.type}{errors.at_user_line()}")
+        raise ValueError(
+            f"norm: ord={ord!r} without axis wants a vector or a matrix, got {v.type}{errors.at_user_line()}"
+        )
     if len(axes) == 1:
         return _vector_norm(v, ord, axes[0], keepdims)
     if len(axes) == 2:
@@ -84,7 +86,8 @@ def _matrix_norm(v: Value, ord: float | str, rows: int, columns: int, keepdims: 
         return statistics.norm(v, (rows, columns), keepdims)
     if ord in (2, -2, "nuc"):
         raise errors.UnsupportedOperationError(
-            f"norm: the matrix order {ord!r} needs singular values, which are not available{errors.at_user_line()}", op="svd"
+            f"norm: the matrix order {ord!r} needs singular values, which are not available{errors.at_user_line()}",
+            op="svd",
         )
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"norm: NumPy has no matrix norm of order {ord!r}{errors.at_user_line()}")

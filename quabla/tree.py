@@ -99,7 +99,7 @@ class TreeDef:
                     f"tree: the keys of a dict must have an order, got {', '.join(repr(k) for k in data)}"
                     f"{errors.at_user_line()}"
                 ) from None
-            if any([k.__class__ is not str for k in data]):
+            if any(k.__class__ is not str for k in data):
                 self.exact.append(exact_key(tuple(data)))
         elif cls in _registered:
             try:
@@ -241,6 +241,10 @@ def unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
     Raises:
         TypeError: where ``treedef`` is not a TreeDef.
         ValueError: where the number of leaves differs.
+
+    Example:
+        >>> qb.tree.unflatten(qb.tree.structure({"a": 0, "b": (0, 0)}), [1.0, 2.0, 3.0])
+        {'a': 1.0, 'b': (2.0, 3.0)}
     """
     if not isinstance(treedef, TreeDef):
         raise TypeError(f"tree.unflatten: needs a TreeDef, got {type(treedef).__name__}{errors.at_user_line()}")
@@ -248,12 +252,22 @@ def unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
 
 
 def leaves(tree: Any) -> list[Any]:
-    """The leaves of a pytree in order."""
+    """The leaves of a pytree in order.
+
+    Example:
+        >>> qb.tree.leaves({"b": 1.0, "a": [2.0, None]})
+        [2.0, 1.0]
+    """
     return flatten(tree)[0]
 
 
 def structure(tree: Any) -> TreeDef:
-    """The structure of a pytree."""
+    """The structure of a pytree.
+
+    Example:
+        >>> qb.tree.structure([1.0, (2.0, None)])
+        TreeDef([*, (*, None)])
+    """
     return flatten(tree)[1]
 
 
@@ -278,7 +292,12 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
 
 
 def flatten_with_path(tree: Any) -> tuple[list[tuple[Path, Any]], TreeDef]:
-    """Each leaf with the keys, indices and field names that lead to it, and the structure."""
+    """Each leaf with the keys, indices and field names that lead to it, and the structure.
+
+    Example:
+        >>> qb.tree.flatten_with_path({"w": [1.0, 2.0]})[0]
+        [(('w', 0), 1.0), (('w', 1), 2.0)]
+    """
     values, treedef = flatten(tree)
     return list(zip(treedef.paths(), values, strict=True)), treedef
 
@@ -346,6 +365,14 @@ def register(
     Raises:
         TypeError: where ``cls`` is not a class.
         ValueError: for containers that are nodes anyway or never, and for a class that is registered already.
+
+    Example:
+        >>> class Layer:
+        ...     def __init__(self, w, b):
+        ...         self.w, self.b = w, b
+        >>> layer = qb.tree.register(Layer, lambda x: ((x.w, x.b), None), lambda _, children: Layer(*children))
+        >>> qb.tree.leaves(Layer(1.0, [2.0]))
+        [1.0, 2.0]
     """
     return _register(cls, flatten_fn, unflatten_fn, ())
 
@@ -417,6 +444,8 @@ def register_dataclass(
         ... class Layer:
         ...     w: qb.Tensor
         ...     b: qb.Tensor
+        >>> qb.tree.leaves(Layer(w=1.0, b=2.0))
+        [1.0, 2.0]
     """
     meta = tuple(meta_fields)
     chosen = None if data_fields is None else tuple(data_fields)

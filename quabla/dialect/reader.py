@@ -13,6 +13,7 @@ from quabla.tracing.graph import Graph, TraceTensor
 
 __all__ = ["read"]
 
+
 def read(func: Any, fold: bool = False) -> Graph:
     """The graph of a ``func.func``. Equal ops become one node.
 

@@ -63,7 +63,6 @@ def as_text(graph: Graph) -> str:
 def _add_nodes(nodes: Sequence[TraceTensor], names: dict[TraceTensor, str], lines: list[str]) -> None:
     for node in nodes:
         op = node.op
-        assert op is not None
         name = names[node] = f"%{len(names)}"
         inside = [names[x] for x in node.operands]
         after = ""

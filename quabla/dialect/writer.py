@@ -68,7 +68,6 @@ def _write_nodes(nodes: Sequence[TraceTensor], values: dict[TraceTensor, Any], i
     create = ir.Operation.create
     for node in nodes:
         op = node.op
-        assert op is not None
         operands = [values[x] for x in node.operands]
         loc = locations.of(node)
         if op.variadic:

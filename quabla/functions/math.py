@@ -17,6 +17,7 @@ from quabla.ops.dispatch import (
     Value,
     apply,
     as_value,
+    bool_operand,
     float_operand,
     full,
     is_number,
@@ -329,18 +330,6 @@ def less_equal(lhs: object, rhs: object) -> Value:
 # ---- logic --------------------------------------------------------------------------------------
 
 
-def _bool_operand(name: str, x: object) -> Value:
-    """``x`` as a bool value.
-
-    Raises:
-        ValueError: for float arrays and numbers.
-    """
-    v = as_value(x)
-    if v.type.dtype.is_float:
-        raise ValueError(f"{name}: needs bool arrays, got {v.type}; compare it with 0 first{errors.at_user_line()}")
-    return v
-
-
 def logical_and(lhs: object, rhs: object) -> Value:
     """Whether both are true, elementwise.
 
@@ -352,7 +341,7 @@ def logical_and(lhs: object, rhs: object) -> Value:
         >>> qb.logical_and(qb.array([True, True]), qb.array([True, False])).tolist()
         [True, False]
     """
-    x, y = _bool_operand("logical_and", lhs), _bool_operand("logical_and", rhs)
+    x, y = bool_operand("logical_and", lhs), bool_operand("logical_and", rhs)
     return apply(WHERE, (x, y, x))
 
 
@@ -367,7 +356,7 @@ def logical_or(lhs: object, rhs: object) -> Value:
         >>> qb.logical_or(qb.array([True, False]), qb.array([False, False])).tolist()
         [True, False]
     """
-    x, y = _bool_operand("logical_or", lhs), _bool_operand("logical_or", rhs)
+    x, y = bool_operand("logical_or", lhs), bool_operand("logical_or", rhs)
     return apply(WHERE, (x, x, y))
 
 
@@ -382,7 +371,7 @@ def logical_not(value: object) -> Value:
         >>> qb.logical_not(qb.array([True, False])).tolist()
         [False, True]
     """
-    x = _bool_operand("logical_not", value)
+    x = bool_operand("logical_not", value)
     return apply(COMPARE, (x, full(tensor_type((), x.type.dtype), False)), ("equal",))
 
 

@@ -14,11 +14,12 @@ import numpy as np
 from quabla import errors
 from quabla.ops.arguments import axis_set
 from quabla.ops.casting import STOP_GRADIENT
-from quabla.ops.dispatch import Value, apply, as_value, full, scalar, weakly
+from quabla.ops.dispatch import Value, apply, bool_operand, full, scalar, weakly
 from quabla.ops.elementwise import ABS, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, SQRT, SUB, WHERE
 from quabla.ops.indexing import SLICE
 from quabla.ops.reductions import MAX, MEAN, MIN, SUM, count, kept, reducible
 from quabla.ops.registry import Op
+from quabla.ops.selection import choose
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.transcendental import EXP, LOG
 from quabla.ops.types import Shape
@@ -47,9 +48,7 @@ def _reduced_shape(shape: Shape, axes: Axes, keepdims: bool) -> Shape:
 
 
 def _over_bools(name: str, op: Op, x: object, axis: object, keepdims: bool, of_none: bool) -> Value:
-    v = as_value(x)
-    if v.type.dtype.is_float:
-        raise ValueError(f"{name}: needs a bool array, got {v.type}; compare it with 0 first{errors.at_user_line()}")
+    v = bool_operand(name, x)
     axes = axis_set(name, axis, v.type.ndim)
     shape = _reduced_shape(v.type.shape, axes, keepdims)
     if not count(v.type.shape, axes):
@@ -178,6 +177,8 @@ def _norm(x: Value, axes: Axes) -> Value:
     # the scaled elements need not be close to 1.
     limit = 2.0 ** (int(np.finfo(dtype.numpy).maxexp) - 3)
     scale = apply(MAXIMUM, (apply(MINIMUM, (largest, scalar(limit, dtype))), scalar(1 / limit, dtype)))
+    # At the origin no scaling is needed, and squares of scaled tangents would overflow.
+    scale = choose(apply(COMPARE, (largest, scalar(0.0, dtype)), ("equal",)), 1.0, scale)
     scaled = apply(DIV, (x, scale))
     return apply(MUL, (apply(SQRT, (_keeping(SUM, apply(MUL, (scaled, scaled)), axes),)), scale))
 

@@ -157,6 +157,18 @@ def float_operand(name: str, x: object) -> Value:
     return v
 
 
+def bool_operand(name: str, x: object) -> Value:
+    """``x`` as a bool value.
+
+    Raises:
+        ValueError: for float arrays and numbers, naming the function.
+    """
+    v = as_value(x)
+    if v.type.dtype.is_float:
+        raise ValueError(f"{name}: needs a bool array, got {v.type}; compare it with 0 first{errors.at_user_line()}")
+    return v
+
+
 def promote(name: str, *operands: object) -> tuple[list[Value], bool]:
     """Operands as values of one float dtype, and whether that dtype is weak.
 
@@ -223,7 +235,9 @@ def unary(op: Op, x: object, params: Params = ()) -> Value:
 
 def weakly(result: Value, weak: bool) -> Value:
     """``result``, marked as weak if ``weak``."""
-    if weak:
+    if weak and not result.weak:
+        if result.traced:
+            return result.graph.weak_twin(result)
         result.weak = True
     return result
 
@@ -244,4 +258,3 @@ def binary(op: Op, x: Any, y: Any, params: Params = ()) -> Value:
     (a, b), weak = promote(op.name, x, y)
     r = apply(op, (a, b), params)
     return weakly(r, weak and r.type.dtype.is_float)
-

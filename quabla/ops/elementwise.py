@@ -289,6 +289,13 @@ def _pow_slope_y(x: Value, y: Value, r: Value) -> Any:
     return choose(flat, edge, _pow(safe, y) * log(safe))
 
 
+def _power(x: Any, y: Any) -> Any:
+    """NumPy takes a square root for one exponent of 1/2, which has other values at -0 and minus infinity."""
+    r = np.power(x, y)
+    half = y == 0.5
+    return np.where(half, np.where(x == -INF, INF, r + 0.0), r) if half.any() else r
+
+
 def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:
     x, y = operands
     if y.splat == 1.0 and _keeps_type(x, y):
@@ -297,18 +304,19 @@ def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:
 
 
 POW: Final = binary_op(
-    "pow", "A power with any exponent; NaN for a negative base and an exponent that is no integer.", np.power,
+    "pow", "A power with any exponent; NaN for a negative base and an exponent that is no integer.", _power,
     (_pow_slope_x, _pow_slope_y), "stablehlo.power", fold=_fold_pow, lo=(0.3, -1.7), hi=(1.9, 2.3),
     special=(
         (0.0, -1.0, INF), (-0.0, -3.0, -INF), (-0.0, -2.0, INF), (-0.0, -0.5, INF), (0.0, -INF, INF), (0.0, 2.5, 0.0),
         (-0.0, 3.0, -0.0), (-0.0, 2.0, 0.0), (-1.0, INF, 1.0), (-1.0, -INF, 1.0), (1.0, NAN, 1.0), (NAN, 0.0, 1.0),
-        (NAN, -0.0, 1.0), (0.0, 0.0, 1.0), (-8.0, 0.5, NAN), (0.5, -INF, INF), (2.0, -INF, 0.0), (0.5, INF, 0.0),
+        (NAN, -0.0, 1.0), (0.0, 0.0, 1.0), (-8.0, 0.5, NAN), (-0.0, 0.5, 0.0),
+        (-INF, 0.5, INF), (0.5, -INF, INF), (2.0, -INF, 0.0), (0.5, INF, 0.0),
         (2.0, INF, INF), (-INF, -3.0, -0.0), (-INF, -2.0, 0.0), (-INF, 3.0, -INF), (-INF, 2.0, INF), (INF, -1.0, 0.0),
         (INF, 0.5, INF), (NAN, 1.0, NAN), (2.0, NAN, NAN), (-2.0, 3.0, -8.0),
     ),
     source="IEEE 754 pow; the derivatives' values at 0 are conventions",
 )  # fmt: skip
-_pow: Final = binary_function(POW, "pow")
+_pow: Final = binary_function(POW, name="pow")
 
 
 def powi(x: object, exponent: object) -> Value:

@@ -9,8 +9,8 @@ import numpy as np
 
 from quabla import dtypes, errors
 from quabla.ops.arguments import axis_index, static_int, static_ints
-from quabla.ops.dispatch import Value, apply, as_value, full, hooks, promote, weakly
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.dispatch import Value, apply, as_value, full, hooks, is_value, promote, weakly
+from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, RESHAPE, apply_weakly, is_zero
 from quabla.ops.types import Params, Shape, TensorType
@@ -498,6 +498,9 @@ def getitem(x: Value, index: object) -> Value:
         TypeError: for lists, arrays and floats.
         IndexError: for an int out of range, too many indices or two ellipses.
     """
+    items = index if isinstance(index, tuple) else (index,)
+    if any(is_value(i) and i.traced for i in items):
+        return _rows(x, items)
     taken = select(index, x.type.shape)
     if not x.traced:  # one NumPy view, where a trace has an op for each axis
         part = hooks.eager.wrap(x.data[taken.window], x.type.with_shape(taken.shape))
@@ -506,3 +509,22 @@ def getitem(x: Value, index: object) -> Value:
     for axis, item in enumerate(taken.slices):
         x = apply_weakly(SLICE, x, (axis, *(item if isinstance(item, tuple) else (item, 1, 1))))
     return x if x.type.shape == taken.shape else apply_weakly(RESHAPE, x, (taken.shape,))
+
+
+def _rows(x: Value, items: tuple[object, ...]) -> Value:
+    """``x[items]`` where some items are traced scalars: rows that are known only when the program runs."""
+    static = tuple([slice(None) if is_value(i) else i for i in items])
+    used = sum(i is not None and i is not ... for i in items)
+    rows: list[tuple[int, Value]] = []
+    axis = 0
+    for item in items:
+        if is_value(item):
+            rows.append((axis, item))
+        if item is ...:
+            axis += x.type.ndim - used
+        elif item is None or is_value(item) or isinstance(item, slice):
+            axis += 1
+    x = getitem(x, static)
+    for axis, row in reversed(rows):
+        x = apply(REGISTRY["take"], (x, row), (axis,))
+    return x

@@ -86,8 +86,20 @@ def _batch(op: Callable[[], Op]) -> Callable[..., Value]:
 # ---- sum and mean -------------------------------------------------------------------------------
 
 
+def _one_each(types: Sequence[TensorType], params: Params) -> bool:
+    """Whether every result is one element as it is, the sign of a zero kept."""
+    return all(types[0].shape[a] == 1 for a in params[0])
+
+
+def _first_element(types: Sequence[TensorType], params: Params) -> Kernel:
+    shape = _reduced(types, params).shape
+    return lambda x: x.reshape(shape).copy()
+
+
 def _sum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     axes = params[0]
+    if _one_each(types, params):
+        return _first_element(types, params)
     reduce = np.add.reduce
     if types[0].dtype is dtypes.float32:
         return lambda x: reduce(x, axes, np.float64).astype(np.float32)
@@ -96,6 +108,8 @@ def _sum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
 
 def _mean_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     axes = params[0]
+    if _one_each(types, params):
+        return _first_element(types, params)
     n = np.float64(count(types[0].shape, axes))
     reduce = np.add.reduce
     if types[0].dtype is dtypes.float32:

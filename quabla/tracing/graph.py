@@ -47,7 +47,10 @@ class TraceTensor(Methods, Array):
     __slots__ = ("_loc", "graph", "op", "operands", "params", "splat", "type", "weak")
 
     traced = True
-    def __init__(self, graph: Graph, type: TensorType, op: Op, operands: tuple[TraceTensor, ...], params: Params) -> None:
+
+    def __init__(
+        self, graph: Graph, type: TensorType, op: Op, operands: tuple[TraceTensor, ...], params: Params
+    ) -> None:
         self.graph = graph
         self.type = type
         self.op = op
@@ -125,7 +128,9 @@ class TraceTensor(Methods, Array):
         self._no_value("numpy()", "Use quabla's functions instead of NumPy's inside a traced function")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        self._no_value("conversion to a NumPy array", "Use quabla's functions instead of NumPy's inside a traced function")
+        self._no_value(
+            "conversion to a NumPy array", "Use quabla's functions instead of NumPy's inside a traced function"
+        )
 
     __array_priority__ = 1000
 
@@ -304,7 +309,9 @@ class Graph:
 
     __slots__ = ("_folding", "_table", "args", "captures", "location", "names", "nodes", "outs")
 
-    def __init__(self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True) -> None:
+    def __init__(
+        self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True
+    ) -> None:
         self.args = [TraceTensor(self, t, ARGUMENT, (), ()) for t in types]
         self.names = list(names) if names is not None else [f"x{i}" for i in range(len(self.args))]
         self.nodes: list[Node] = []
@@ -378,13 +385,15 @@ class Graph:
         self._table[key] = node
         return node
 
-    def _evaluated(self, op: Op, operands: tuple[TraceTensor, ...], params: Params, type: TensorType) -> TraceTensor | None:
+    def _evaluated(
+        self, op: Op, operands: tuple[TraceTensor, ...], params: Params, type: TensorType
+    ) -> TraceTensor | None:
         """The op's result if all operands are constants and the result is small or one number repeated."""
         if any(x.op is not CONSTANT for x in operands):
             return None
         if op.elementwise and all(x.splat is not None for x in operands):
             scalars = tuple([tensor_type((), x.type.dtype) for x in operands])
-            values = [x.params[0].array.flat[0] for x in operands]
+            values = [x.type.dtype.numpy.type(x.splat) for x in operands]
             with np.errstate(all="ignore"):
                 result = op.kernel_for(scalars, params)(*values)
             return self.emit(CONSTANT, (), (Const.repeat_element(type, np.asarray(result)),))
@@ -413,6 +422,18 @@ class Graph:
         self.args.append(a)
         self.names.append(f"x{len(self.names)}")
         return a
+
+    def weak_twin(self, x: TraceTensor) -> TraceTensor:
+        """``x`` marked as weak; ``x`` itself may be shared with uses that are not."""
+        if x.op is ARGUMENT or x.op is RESULT:
+            return x
+        key = (x, "weak")
+        node = self._table.get(key)
+        if node is None:
+            node = self._table[key] = TraceTensor(self, x.type, x.op, x.operands, x.params)
+            node.weak, node.splat, node._loc = True, x.splat, x._loc
+            self.nodes.append(node)
+        return node
 
     def finish(self, outs: Iterable[Any]) -> Graph:
         """Close the graph over its results; hidden arguments are appended to ``args``."""
@@ -476,4 +497,3 @@ def build(types: Iterable[TensorType], names: Sequence[str] | None, fun: Callabl
     finally:
         if collecting:
             gc.enable()
-

@@ -14,7 +14,7 @@ import numpy as np
 from quabla.ops.casting import CONSTANT
 from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
 from quabla.ops.linalg import MATMUL
-from quabla.tracing.graph import COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
 
 __all__ = ["Plan"]
 
@@ -97,7 +97,11 @@ class Plan:
                 self.large_products += 1
             if size >= LARGE:
                 self.bytes_moved += (len(slots) + 1) * size * n.type.dtype.numpy.itemsize
-            dying = {k for k in n.operands if k.type.size >= LARGE and last[k] == i and k not in pinned and k.op is not CONSTANT}
+            dying = {
+                k
+                for k in n.operands
+                if k.type.size >= LARGE and last[k] == i and k not in pinned and k.op is not CONSTANT
+            }
             if dying:
                 dying = {k for k in dying if not k.op.may_alias}
                 if isinstance(kernel, np.ufunc):
@@ -242,7 +246,18 @@ def _cond_runner(n: RegionNode, plan: Plan) -> Runner:
         part = on_true if operands[0] else on_false
         return part.run(part.frame(operands[1:]), ())
 
-    return run
+    def run_lanes(operands: list[Any]) -> list[Any]:
+        pred, *values = operands
+        pairs = zip(*(part.run(part.frame(values), ()) for part in (on_true, on_false)), strict=True)
+        return [np.where(np.reshape(pred, pred.shape + (1,) * (a.ndim - pred.ndim)), a, b) for a, b in pairs]
+
+    return run_lanes if n.params[0] else run
 
 
-RUNNERS: Final = {FORI: _fori_runner, WHILE: _while_runner, COND: _cond_runner}
+def _call_runner(n: RegionNode, plan: Plan) -> Runner:
+    part = Plan(n.regions[0])
+    plan.absorb(part, 1.0)
+    return lambda operands: part.run(part.frame(operands), ())
+
+
+RUNNERS: Final = {CALL: _call_runner, COND: _cond_runner, FORI: _fori_runner, WHILE: _while_runner}

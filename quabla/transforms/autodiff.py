@@ -88,7 +88,9 @@ class ValueAndGrad(Transformed):
         aux = None
         if self._has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
-                raise TypeError(f"{self!r}: with has_aux=True the function must return a pair (value, aux), got {shown(result)}")
+                raise TypeError(
+                    f"{self!r}: with has_aux=True the function must return a pair (value, aux), got {shown(result)}"
+                )
             result, aux = result
         if result.__class__ is not TraceTensor:
             kind = ValueError if dispatch.is_value(result) or isinstance(result, (int, float)) else TypeError
@@ -165,7 +167,9 @@ def grad(fun: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0
     return Grad(fun, argnums, has_aux)
 
 
-def value_and_grad(fun: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
+def value_and_grad(
+    fun: Callable[..., Any] | None = None, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Any:
     """The value of a scalar function and its gradient; see ``grad`` for the arguments.
 
     Returns:

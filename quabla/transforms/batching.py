@@ -8,7 +8,7 @@ from quabla.ops.dispatch import Value, apply
 from quabla.ops.registry import Op
 from quabla.ops.rules import align, with_mapped_axis
 from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
-from quabla.transforms.inline import Env
+from quabla.transforms.inline import Env, results_of
 
 __all__ = ["graph_vmap", "op_batch", "vmap"]
 
@@ -55,7 +55,7 @@ def vmap(body: Body, env: Env, mapped: set[TraceTensor]) -> tuple[list[Value], l
         else:
             env[n] = graph.emit(n.op, operands, n.params)
     graph.location = None
-    return [env[k] for k in body.outs], [k in mapped for k in body.outs]
+    return results_of(body, env), [k in mapped for k in body.outs]
 
 
 def graph_vmap(graph: Graph, size: int, mapped: Sequence[bool] | None = None) -> Graph:

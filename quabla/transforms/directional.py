@@ -93,7 +93,8 @@ def _emit_jvp(fun: Callable[..., Any], args: Arguments, directions: dict[int, An
     dot = {n: graph.lift(directions[i]) for i, n in enumerate(nodes) if n is not None and i in directions}
     outs, tangents = forward.jvp(body, env, dot)
     moved = [
-        (zeros(o.type) if t is None else t) if o.type.dtype.is_float else None for o, t in zip(outs, tangents, strict=True)
+        (zeros(o.type) if t is None else t) if o.type.dtype.is_float else None
+        for o, t in zip(outs, tangents, strict=True)
     ]
     return traced.result.rebuild(outs), _tangent_tree(traced.result, moved)
 
@@ -120,7 +121,12 @@ class VjpFunction:
     __slots__ = ("_args", "_name", "_result", "_run", "_types")
 
     def __init__(
-        self, name: str, args: Arguments, result: ResultTree, types: list[TensorType], run: Callable[[list[Any]], Sequence[Any]]
+        self,
+        name: str,
+        args: Arguments,
+        result: ResultTree,
+        types: list[TensorType],
+        run: Callable[[list[Any]], Sequence[Any]],
     ) -> None:
         self._name = name
         self._args = args
@@ -199,7 +205,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     def call(built: list[Any]) -> Any:
         result = fun(*built)
         if has_aux and (not isinstance(result, tuple) or len(result) != 2):
-            raise TypeError(f"vjp({name}): with has_aux=True the function must return a pair (out, aux), got {shown(result)}")
+            raise TypeError(
+                f"vjp({name}): with has_aux=True the function must return a pair (out, aux), got {shown(result)}"
+            )
         out, aux = result if has_aux else (result, None)
         parts[:] = ResultTree(out), ResultTree(aux)
         return out, aux
@@ -259,4 +267,3 @@ def _run_forward(args: Arguments, linearize: Callable[[Arguments], Any]) -> tupl
         return [wrap(a, o.type) for a, o in zip(cts, back.outs, strict=True)]
 
     return results, types, run
-

@@ -10,7 +10,7 @@ from quabla.ops.rules import as_factor, zeros
 from quabla.ops.shaping import BROADCAST
 from quabla.ops.types import Params
 from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
-from quabla.transforms.inline import Env
+from quabla.transforms.inline import Env, results_of
 
 __all__ = ["Tangent", "add_tangents", "graph_jvp", "jvp", "op_jvp"]
 
@@ -99,7 +99,7 @@ def jvp(body: Body, env: Env, dot: dict[TraceTensor, Value]) -> tuple[list[Value
                 if t is not None:
                     dot[n] = t
     graph.location = None
-    return [env[k] for k in body.outs], [dot.get(k) for k in body.outs]
+    return results_of(body, env), [dot.get(k) for k in body.outs]
 
 
 def graph_jvp(graph: Graph, wrt: Sequence[int] | None = None) -> Graph:
@@ -118,7 +118,9 @@ def graph_jvp(graph: Graph, wrt: Sequence[int] | None = None) -> Graph:
         env = dict(zip(body.args, values[: len(types)], strict=True))
         dot = {body.args[i]: t for i, t in zip(chosen, values[len(types) :], strict=True)}
         outs, tangents = jvp(body, env, dot)
-        moving = [zeros(o.type) if t is None else t for o, t in zip(outs, tangents, strict=True) if o.type.dtype.is_float]
+        moving = [
+            zeros(o.type) if t is None else t for o, t in zip(outs, tangents, strict=True) if o.type.dtype.is_float
+        ]
         return [*outs, *moving]
 
     return build([*types, *(types[i] for i in chosen)], names, run)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quabla.ops.dispatch import Value
+from quabla.ops.dispatch import Value, weakly
 from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
 
-__all__ = ["Env", "inline", "simplify"]
+__all__ = ["Env", "inline", "results_of", "simplify"]
 
 #: The values in the graph under construction of the nodes that have been read.
 Env = dict[TraceTensor, Value]
@@ -23,10 +23,17 @@ def inline(body: Body, env: Env) -> list[Value]:
             continue
         env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)
     graph.location = None
-    return [env[k] for k in body.outs]
+    return results_of(body, env)
+
+
+def results_of(body: Body, env: Env) -> list[Value]:
+    """What the results of an emitted body are in the graph under construction; weak ones stay weak."""
+    return [weakly(env[k], k.weak) for k in body.outs]
 
 
 def simplify(graph: Graph) -> Graph:
     """The same function with folding and sharing applied to every node."""
     body = graph.body()
-    return build([a.type for a in body.args], graph.names, lambda *args: inline(body, dict(zip(body.args, args, strict=True))))
+    return build(
+        [a.type for a in body.args], graph.names, lambda *args: inline(body, dict(zip(body.args, args, strict=True)))
+    )

@@ -331,14 +331,68 @@ def _cond_batch(n: RegionNode, operands: Sequence[Value], mapped: Sequence[bool]
     return branch(pred, bodies[0], bodies[1], lanes + 1), every
 
 
-# ---- choices by lane ----------------------------------------------------------------------------
+# ---- the finished program -----------------------------------------------------------------------
 
 
-def lane_choice(n: RegionNode, operands: Sequence[Value]) -> list[Value]:
-    """A choice by lane as both branches and a selection."""
-    pred, *values = operands
-    on_true, on_false = (run(b, values) for b in n.regions)
-    return [_select(pred, a, b) for a, b in zip(on_true, on_false, strict=True)]
+def expanded(graph: Graph) -> Graph:
+    """A graph as the compiler sees it: calls inlined, and choices by lane as both branches and a selection."""
+    if not _unexpanded(graph.nodes):
+        return graph
+    body = graph.body()
+    new = Graph([a.type for a in body.args], graph.names)
+    with new:
+        outs = _expand(body, new.args)
+        new.finish(outs)
+    count = len(graph.args)
+    hidden = {a: b for a, b in zip(body.args, new.args[:count], strict=True)}
+    new.captures = {**{x: hidden[a] for x, a in graph.captures.items()}, **new.captures}
+    return new
+
+
+def _unexpanded(nodes: Sequence[Any]) -> bool:
+    """Whether some node, in regions too, is a call or a choice by lane."""
+    return any(
+        n.op is CALL or (n.op is COND and n.params[0]) or any(_unexpanded(b.nodes) for b in n.regions)
+        for n in nodes
+        if n.__class__ is RegionNode
+    )
+
+
+def _expand(body: Body, arguments: Sequence[Value]) -> list[Value]:
+    graph = current_graph()
+    env: Env = dict(zip(body.args, arguments, strict=True))
+    for n in body.nodes:
+        graph.location = n._loc
+        operands = tuple([env[k] for k in n.operands])
+        if n.__class__ is not RegionNode:
+            env[n] = graph.emit(n.op, operands, n.params)
+            continue
+        count = len(n.results)
+        if n.op is CALL:
+            outs = _expand(n.regions[0], operands)
+        elif n.op is COND:
+            pred, *values = operands
+            if n.params[0]:
+                pairs = zip(*(_expand(b, values) for b in n.regions), strict=True)
+                outs = [_select(pred, a, b) for a, b in pairs]
+            else:
+                bodies = [lambda b=b, v=values: _expand(b, v) for b in n.regions]
+                outs = branch(pred, bodies[0], bodies[1])
+        elif n.op is FORI:
+            captured = operands[count:]
+            step = n.regions[0]
+            outs = fori(*n.params, operands[:count], lambda i, now, s=step, c=captured: _expand(s, [i, *now, *c]))
+        else:
+            captured = operands[count:]
+            test, step = n.regions
+            outs = while_(
+                operands[:count],
+                lambda now, t=test, c=captured: _expand(t, [*now, *c])[0],
+                lambda now, s=step, c=captured: _expand(s, [*now, *c]),
+            )
+        env.update(zip(n.results, outs, strict=True))
+    graph.location = None
+    return [env[k] for k in body.outs]
 
 
 for _op in (CALL, COND, FORI, WHILE):

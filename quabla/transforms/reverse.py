@@ -16,7 +16,7 @@ from quabla.ops.rules import as_factor, unbroadcast, zeros
 from quabla.ops.types import Params
 from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
 from quabla.transforms.forward import Tangent, add_tangents, linear_operands
-from quabla.transforms.inline import Env
+from quabla.transforms.inline import Env, results_of
 
 __all__ = ["Pullback", "graph_vjp", "op_vjp", "vjp"]
 
@@ -174,7 +174,7 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
         into.location = None
         return {k: c for k, c in cts.items() if c is not None}
 
-    return [env[k] for k in body.outs], pullback
+    return results_of(body, env), pullback
 
 
 def graph_vjp(graph: Graph, wrt: Sequence[int] | None = None) -> Graph:

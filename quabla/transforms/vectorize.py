@@ -96,7 +96,9 @@ class Vmap(Transformed):
         if not sizes:
             raise ValueError(f"{self!r}: nothing is mapped: every axis in in_axes is None, or there are no arrays")
         if len(sizes) > 1:
-            raise ValueError(f"{self!r}: mapped axes have different sizes {', '.join(map(str, sizes))}{errors.at_user_line()}")
+            raise ValueError(
+                f"{self!r}: mapped axes have different sizes {', '.join(map(str, sizes))}{errors.at_user_line()}"
+            )
         return next(iter(sizes))
 
     def _place(self, x: Any, mapped: bool, axis: int | None, size: int) -> Any:
@@ -105,14 +107,15 @@ class Vmap(Transformed):
             if mapped:
                 raise ValueError(f"{self!r}: out_axes is None for a result that depends on a mapped argument")
             return x
+        weak = x.weak
         x = with_mapped_axis(x, mapped, size)
         rank: int = x.type.ndim
         if not -rank <= axis < rank:
             raise ValueError(f"{self!r}: out_axes {axis} is out of range for a result of rank {rank}")
         axis %= rank
-        if axis == 0:
-            return x
-        return dispatch.apply(TRANSPOSE, (x,), ((*range(1, axis + 1), 0, *range(axis + 1, rank)),))
+        if axis:
+            x = dispatch.apply(TRANSPOSE, (x,), ((*range(1, axis + 1), 0, *range(axis + 1, rank)),))
+        return dispatch.weakly(x, weak)
 
 
 class Example:

@@ -60,7 +60,9 @@ class Program(NamedTuple):
     def __repr__(self) -> str:
         lines = [f"x{i} = {a.tolist()}" for i, a in enumerate(self.inputs)]
         first = len(self.inputs)
-        lines += [f"x{first + k} = {s.name}({', '.join(f'x{i}' for i in s.operands)})" for k, s in enumerate(self.steps)]
+        lines += [
+            f"x{first + k} = {s.name}({', '.join(f'x{i}' for i in s.operands)})" for k, s in enumerate(self.steps)
+        ]
         return "\n".join([*lines, f"outputs {self.outputs}"])
 
     def run(self, m: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -197,7 +199,11 @@ def reduction(rng: Random, shape: tuple[int, ...]) -> Made:
     label = f"{name}[{axis}, {keepdims}]"
     if name == "std":
         ramp = np.arange(math.prod(shape)).reshape(shape) ** 2.0
-        if axis == () or (axis is not None and math.prod(np.atleast_1d(np.array(shape)[np.array(axis)])) < 2) or ramp.size < 2:
+        if (
+            axis == ()
+            or (axis is not None and math.prod(np.atleast_1d(np.array(shape)[np.array(axis)])) < 2)
+            or ramp.size < 2
+        ):
             return None
         return label, lambda m, x: m.std(m.sin(x) + m.const(ramp), axis=axis, keepdims=keepdims)
     return label, lambda m, x: getattr(m, name)(x, axis=axis, keepdims=keepdims)

@@ -125,7 +125,11 @@ def test_inputs_are_named_by_their_paths():
         return (p["net"][0]["w"] + rest[0]) * scale
 
     text = qb.jit(f).lower({"net": [{"w": qb.ones((2,))}]}, qb.ones((2,)), scale=qb.array(2.0)).as_text()
-    assert [line.split("name=")[1].split("]")[0] for line in text.splitlines() if "input" in line] == ["p/net/0/w", "rest/0", "scale"]
+    assert [line.split("name=")[1].split("]")[0] for line in text.splitlines() if "input" in line] == [
+        "p/net/0/w",
+        "rest/0",
+        "scale",
+    ]
 
 
 def test_untraced_results_pass_through_a_compiled_function():
@@ -139,7 +143,11 @@ def test_untraced_results_pass_through_a_compiled_function():
     [
         (lambda e: e({"x": qb.ones((2,))}), ValueError, "'w'.*missing"),
         (lambda e: e({"x": qb.ones((3,)), "w": qb.ones((2,))}), ValueError, r"tensor<2xf64>, got tensor<3xf64>"),
-        (lambda e: e({"x": qb.ones((2,), dtype=qb.float32), "w": qb.ones((2,))}), ValueError, r"tensor<2xf64>, got tensor<2xf32>"),
+        (
+            lambda e: e({"x": qb.ones((2,), dtype=qb.float32), "w": qb.ones((2,))}),
+            ValueError,
+            r"tensor<2xf64>, got tensor<2xf32>",
+        ),
         (lambda e: e([1]), TypeError, "dict"),
         (lambda e: e({"x": [1.0, 2.0], "w": qb.ones((2,))}), TypeError, "Tensor"),
     ],

@@ -28,7 +28,10 @@ CASE = cases()
 FLOAT = cases(lambda op, sample: op.name != "cast" and result_is_float(op, sample))
 SMOOTH = cases(
     lambda op, sample: (
-        op.name != "cast" and op.differentiable and result_is_float(op, sample) and any(d.is_float for d in sample_dtypes(sample))
+        op.name != "cast"
+        and op.differentiable
+        and result_is_float(op, sample)
+        and any(d.is_float for d in sample_dtypes(sample))
     )
 )
 
@@ -132,7 +135,9 @@ def test_batching_agrees_with_a_loop(op, sample):
     for mapped in _combinations(len(batches)):
         args = [tensor(b if m else b[0]) for b, m in zip(batches, mapped, strict=True)]
         got = qb.vmap(f, in_axes=tuple(0 if m else None for m in mapped))(*args).numpy()
-        rows = [f(*[tensor(b[k] if m else b[0]) for b, m in zip(batches, mapped, strict=True)]).numpy() for k in range(3)]
+        rows = [
+            f(*[tensor(b[k] if m else b[0]) for b, m in zip(batches, mapped, strict=True)]).numpy() for k in range(3)
+        ]
         np.testing.assert_allclose(got, np.stack(rows), rtol=1e-14, atol=1e-15)
 
 

@@ -139,7 +139,9 @@ def test_escaped_tracer_names_the_line_that_made_it():
         qb.jit(lambda x: x + kept[0])(X)
 
 
-@pytest.mark.parametrize("use", [bool, float, int, lambda x: x.item(), lambda x: x.tolist(), lambda x: x.numpy(), np.asarray])
+@pytest.mark.parametrize(
+    "use", [bool, float, int, lambda x: x.item(), lambda x: x.tolist(), lambda x: x.numpy(), np.asarray]
+)
 def test_values_of_tracers_are_refused(use):
     with pytest.raises(qb.TracerError, match=r"test_transforms\.py:\d+"):
         qb.jit(lambda x: use(x))(qb.array(1.0))
