@@ -138,8 +138,10 @@ from quabla.tracing.graph import TraceTensor
 from quabla.tracing.trace import ShapeDtype
 from quabla.transforms import regions as _regions  # noqa: F401  (installs the rules of ops with regions)
 from quabla.transforms.autodiff import grad, value_and_grad
+from quabla.transforms.custom import custom_jvp, custom_vjp
 from quabla.transforms.directional import jvp, vjp
 from quabla.transforms.jacobians import hessian, jacobian
+from quabla.transforms.remat import checkpoint, remat
 from quabla.transforms.vectorize import vmap
 
 __version__ = "0.1.0"
@@ -178,6 +180,7 @@ __all__ = [
     "broadcast_to",
     "cbrt",
     "ceil",
+    "checkpoint",
     "clip",
     "concat",
     "config",
@@ -185,6 +188,8 @@ __all__ = [
     "cosh",
     "cross",
     "cumsum",
+    "custom_jvp",
+    "custom_vjp",
     "devices",
     "diag",
     "diagonal",
@@ -257,6 +262,7 @@ __all__ = [
     "reciprocal",
     "relu",
     "remainder",
+    "remat",
     "repeat",
     "reshape",
     "roll",

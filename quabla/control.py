@@ -21,7 +21,7 @@ from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing import regions
-from quabla.tracing.graph import Graph, current_graph
+from quabla.tracing.graph import ARGUMENT, RESULT, Graph, current_graph
 from quabla.tracing.trace import array_leaf
 
 __all__ = ["cond", "fori_loop", "scan", "while_loop"]
@@ -33,14 +33,20 @@ class Carry:
     Attributes:
         leaves: the values; Python numbers are converted.
         treedef: the structure.
+        body: the loop's body, for messages.
     """
 
-    __slots__ = ("leaves", "name", "treedef")
+    __slots__ = ("body", "leaves", "name", "treedef")
 
-    def __init__(self, name: str, value: Any) -> None:
+    def __init__(self, name: str, value: Any, body: Any) -> None:
         flat, self.treedef = tree.flatten_args(value)
         self.name = name
-        self.leaves = [as_array(x) for x in flat]
+        self.body = body
+        self.leaves = [strong(as_array(x)) for x in flat]
+
+    def dtype(self) -> dtypes.dtype:
+        """The dtype of the loop's counter: that of the first float leaf."""
+        return next((x.type.dtype for x in self.leaves if x.type.dtype.is_float), dtypes.float64)
 
     def rebuild(self, leaves: Sequence[Any]) -> Any:
         """The pytree with other leaves."""
@@ -56,7 +62,7 @@ class Carry:
         if treedef != self.treedef:
             raise TypeError(
                 f"{self.name}: the body must return a carry of the structure {self.treedef}, got {treedef}"
-                f"{errors.at_user_line()}"
+                f"{at_body(self.body)}"
             )
         out = []
         for k, (was, x) in enumerate(zip(self.leaves, flat, strict=True)):
@@ -66,9 +72,9 @@ class Carry:
                 made = errors.at(x.location) if x.traced else ""
                 raise ValueError(
                     f"{self.name}: the carry{where} is {was.type}, but the body returns {x.type}"
-                    f"{made or errors.at_user_line()}"
+                    f"{made or at_body(self.body)}"
                 )
-            out.append(x)
+            out.append(strong(x))
         return out
 
 
@@ -76,6 +82,23 @@ def leaf_name(treedef: Any, k: int) -> str:
     """Where a leaf of a pytree stands, for a message."""
     path = "/".join(map(str, treedef.paths()[k]))
     return f" at {path}" if path else ""
+
+
+def at_body(body: Any) -> str:
+    """The line where a body is defined, as the tail of a message."""
+    code = getattr(body, "__code__", None)
+    if code is None or errors.is_library_file(code.co_filename):
+        return errors.at_user_line()
+    return errors.at((code.co_filename, code.co_firstlineno))
+
+
+def strong(x: Value) -> Value:
+    """A carry: its dtype no longer gives way, as that of a region's argument does not."""
+    if not x.weak:
+        return x
+    if not x.traced:
+        return dispatch.hooks.eager.wrap(x.data, x.type)
+    return x if x.op is ARGUMENT or x.op is RESULT else x.graph.emit(x.op, x.operands, x.params)
 
 
 def as_array(x: Any) -> Value:
@@ -97,8 +120,7 @@ def like(x: Any, other: Value) -> Value:
 
 def counter(i: Value, carry: Carry) -> Value:
     """A loop's counter in the dtype of the carry; weak, so that it goes with any float array."""
-    to = next((x.type.dtype for x in carry.leaves if x.type.dtype.is_float), dtypes.float64)
-    i = cast(i, to)
+    i = cast(i, carry.dtype())
     i.weak = True
     return i
 
@@ -174,25 +196,26 @@ def _common_types(first: tuple[list[Any], Any], second: tuple[list[Any], Any]) -
         raise TypeError(f"cond: the branches return {first[1]} and {second[1]}{errors.at_user_line()}")
     types = []
     for k, (a, b) in enumerate(zip(first[0], second[0], strict=True)):
-        t, u = _strong(a) or _strong(b) or as_array(a).type, _strong(b) or _strong(a) or as_array(b).type
+        t, u = _wanted(a, b), _wanted(b, a)
         if t is not u:
             raise ValueError(f"cond: the branches return {t} and {u}{leaf_name(first[1], k)}{errors.at_user_line()}")
         types.append(t)
     return types
 
 
-def _strong(x: Any) -> TensorType | None:
-    """The type of a value that does not give way."""
-    return None if isinstance(x, (int, float)) or x.weak else x.type
+def _wanted(x: Any, other: Any) -> TensorType:
+    """The type of a branch's result: a number or weak value takes the dtype of the other branch's."""
+    gives_way = isinstance(x, (int, float)) or x.weak
+    x = as_array(x)
+    if not gives_way or isinstance(other, (int, float)) or other.weak:
+        return x.type
+    # A bool counts as 0 or 1, but a number is not a bool.
+    return tensor_type(x.type.shape, other.type.dtype) if other.type.dtype.is_float else x.type
 
 
 def _as_type(x: Any, t: TensorType) -> Value:
     """A branch's result with the common type."""
-    if isinstance(x, (int, float)):
-        if t.shape:
-            raise ValueError(f"cond: the branches return a number and {t}{errors.at_user_line()}")
-        return full(t, x)
-    return cast(x, t.dtype)
+    return full(t, x) if isinstance(x, (int, float)) else cast(x, t.dtype)
 
 
 def fori_loop(
@@ -230,7 +253,7 @@ def fori_loop(
     first, last = static_bound("fori_loop", "lower", lower), static_bound("fori_loop", "upper", upper)
     if last < first:
         raise ValueError(f"fori_loop: upper {last} is below lower {first}{errors.at_user_line()}")
-    carry = Carry("fori_loop", init_val)
+    carry = Carry("fori_loop", init_val, body_fun)
     if unroll or not dispatch.emitters.graphs:
         now = carry.rebuild(carry.leaves)
         for i in range(first, last):
@@ -270,22 +293,22 @@ def scan(
     count = static_bound("scan", "length", length)
     if count < 1:
         raise ValueError(f"scan: length must be at least 1, got {count}{errors.at_user_line()}")
-    carry = Carry("scan", init)
+    carry = Carry("scan", init, f)
     if unroll or not dispatch.emitters.graphs:
         now: Any = carry.rebuild(carry.leaves)
         rows: list[Any] = []
         for i in range(count):
-            now, y = _pair(f(now, i, *operands))
+            now, y = _pair(f(now, i, *operands), f)
             now = carry.rebuild(carry.next(now))
-            rows.append(Carry("scan", y))
+            rows.append(_row(y, carry, f))
         ys = [stack([rows[0].next(row.rebuild(row.leaves))[k] for row in rows]) for k in range(len(rows[0].leaves))]
         return now, rows[0].rebuild(ys)
     graph = Graph([regions.INDEX, *(x.type for x in carry.leaves)])
     with graph:
         i, *leaves = graph.args
-        now, y = _pair(f(carry.rebuild(leaves), counter(i, carry), *operands))
+        now, y = _pair(f(carry.rebuild(leaves), counter(i, carry), *operands), f)
         following = carry.next(now)
-        row = Carry("scan", y)
+        row = _row(y, carry, f)
         # What y looks like decides the buffers, which the loop carries beside its own carry.
         types = [x.type.with_shape((count, *x.type.shape)) for x in row.leaves]
         buffers = [graph.argument(t) for t in types]
@@ -296,10 +319,23 @@ def scan(
     return carry.rebuild(outs[:size]), row.rebuild(outs[size:])
 
 
-def _pair(result: Any) -> tuple[Any, Any]:
+def _pair(result: Any, body: Any) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
-        raise TypeError(f"scan: the body must return a pair (carry, y), got {type(result).__name__}{errors.at_user_line()}")
+        raise TypeError(f"scan: the body must return a pair (carry, y), got {type(result).__name__}{at_body(body)}")
     return result
+
+
+def _row(y: Any, carry: Carry, body: Any) -> Carry:
+    """What one iteration stacks; numbers and weak values, such as the counter, take the counter's dtype."""
+    to = carry.dtype()
+    leaves, treedef = tree.flatten_args(y)
+    return Carry("scan", treedef.unflatten([_weakly_as(x, to) for x in leaves]), body)
+
+
+def _weakly_as(x: Any, to: dtypes.dtype) -> Any:
+    if isinstance(x, bool) or (dispatch.is_value(x) and not (x.weak and x.type.dtype.is_float)):
+        return x
+    return cast(as_array(x), to)
 
 
 def while_loop(
@@ -326,7 +362,7 @@ def while_loop(
         >>> qb.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, 1.0)
         Tensor(16., dtype=float64)
     """
-    carry = Carry("while_loop", init_val)
+    carry = Carry("while_loop", init_val, body_fun)
 
     def test(leaves: Sequence[Value]) -> Any:
         pred = cond_fun(carry.rebuild(leaves), *operands)

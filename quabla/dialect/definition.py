@@ -7,12 +7,15 @@ verifier calls the record's ``infer``, so MLIR accepts an op exactly where traci
 The operands of an op with any number of them have one type in MLIR. Where the graph's differ, as lengths do in
 ``concat``, each operand passes through a ``tensor.cast`` to the type in which the unequal extents are dynamic;
 whoever asks for an operand's type looks through it. So every qb op but for such operands has static types.
+
+Loops and choices are ops of MLIR's scf dialect around qb ops. One op here serves them: ``qb.index`` makes a loop's
+counter, an ``index``, the ``tensor<f64>`` that qb ops take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from quabla.dialect import attributes, checks
 from quabla.mlir import ext, ir, irdl, read_type
@@ -33,11 +36,23 @@ def load(context: Any) -> None:
         for op in REGISTRY.values():
             ir.DynamicOpTrait.attach(op.mlir_name, _Verifier)
             ext.Pure.attach(op.mlir_name)
+        ext.Pure.attach(f"{NAMESPACE}.index")
 
 
 def dialect_text() -> str:
     """The dialect's definition in IRDL."""
-    return "\n".join([f"irdl.dialect @{NAMESPACE} {{", *[_operation_text(op) for op in REGISTRY.values()], "}"])
+    records = [_operation_text(op) for op in REGISTRY.values()]
+    return "\n".join([f"irdl.dialect @{NAMESPACE} {{", *records, _INDEX_TEXT, "}"])
+
+
+#: A loop's counter as a tensor. It has no record: in a graph the counter is an argument of the loop's body.
+_INDEX_TEXT: Final = """\
+  irdl.operation @index {
+    %x = irdl.is index
+    %r = irdl.is tensor<f64>
+    irdl.operands(counter: %x)
+    irdl.results(result: %r)
+  }"""
 
 
 def _operation_text(op: Op) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from quabla import dtypes
 from quabla.lowering.exact_f32 import VALUE, rounds_more_than_once
+from quabla.lowering.indices import Linear
 from quabla.mlir import context, ir, mlir_type, stablehlo, unknown
 from quabla.ops.types import Const, Shape, TensorType, splat_const, tensor_type
 
@@ -93,15 +95,17 @@ class Builder:
         ip: where the next op goes.
         loc: the location of the next op.
         node: the node that is being lowered.
+        linear: the values that are known to be integers computed from the counters of loops.
     """
 
-    __slots__ = ("_constants", "_functions", "_symbols", "ip", "loc", "module", "node")
+    __slots__ = ("_constants", "_functions", "_symbols", "ip", "linear", "loc", "module", "node")
 
     def __init__(self, module: Any) -> None:
         self.module: Final = module
         self.ip: Any = None
         self.loc: Any = unknown()
         self.node: Any = None
+        self.linear: Final[dict[Value, Linear]] = {}
         self._constants: dict[Any, Value] = {}
         self._functions: Final[dict[Any, dict[str, Any]]] = {}  # the attributes of the composites that call each
         self._symbols: Final = {_symbol(op) for op in module.body.operations}
@@ -139,6 +143,14 @@ class Builder:
         elements = ir.DenseElementsAttr.get(np.ascontiguousarray(array, np.int64), context=context())
         return self.op("stablehlo.constant", elements.type, [], value=elements)
 
+    def integer(self, number: int) -> Value:
+        """A 64-bit integer."""
+        v = self._constants.get(number)
+        if v is None:
+            elements = ir.DenseElementsAttr.get(np.array(number, np.int64), context=context())
+            v = self._constants[number] = self.op("stablehlo.constant", elements.type, [], value=elements)
+        return v
+
     def iota(self, type: TensorType, axis: int) -> Value:
         """The position along ``axis``, as a number of the type's dtype."""
         return self.op("stablehlo.iota", type, [], iota_dimension=axis)
@@ -170,6 +182,65 @@ class Builder:
             "stablehlo.gather", to_type, [value, start],
             dimension_numbers=numbers, slice_sizes=sizes, indices_are_sorted=ordered,
         )  # fmt: skip
+
+    # ---- rows -------------------------------------------------------------------------------------
+
+    def row(self, index: Value, type: TensorType, extent: int) -> Value:
+        """The row that a rank-0 float ``index`` names, as a 64-bit integer.
+
+        A negative index counts from the end and NaN is row 0. The result may be out of range, where the ops that it
+        is for clamp it.
+        """
+        known = self.linear.get(index)
+        if known is not None:
+            return self._linear_row(known, extent)
+        if type.dtype is not dtypes.float64:
+            wide = type.with_dtype(dtypes.float64)
+            index, type = self.op("stablehlo.convert", wide, [index]), wide
+        zero = self.full(type, 0.0)
+        wrapped = self.add(type, index, self.full(type, float(extent)))
+        row = self.select(self.compare("LT", index, zero, type), wrapped, index, type)
+        # Targets differ in what they convert NaN and numbers beyond the range of integers to.
+        row = self.select(self.compare("GT", row, zero, type), row, zero, type)
+        last = self.full(type, float(extent - 1))
+        return self.to_integer(self.op("stablehlo.minimum", type, [row, last]))
+
+    def _linear_row(self, form: Linear, extent: int) -> Value:
+        """The row that a linear form in the counters names."""
+        key = (form, extent)
+        v = self._constants.get(key)
+        if v is not None:
+            return v
+        constant = form.constant + (extent if form.high < 0 else 0)
+        terms = list(form.terms)
+        if constant or not terms or terms[0][1] < 0:
+            v = self.integer(constant)
+        else:
+            v = self._scaled(*terms.pop(0))
+        for term, factor in terms:
+            name = "stablehlo.add" if factor > 0 else "stablehlo.subtract"
+            v = self.op(name, v.type, [v, self._scaled(term, abs(factor))])
+        if form.low < 0 <= form.high:
+            wrapped = self.add_integers(v, self.integer(extent))
+            negative = self.less(v, self.integer(0))
+            v = self.op("stablehlo.select", v.type, [negative, wrapped, v])
+        self._constants[key] = v
+        return v
+
+    def _scaled(self, a: Value, factor: int) -> Value:
+        return a if factor == 1 else self.op("stablehlo.multiply", a.type, [a, self.integer(factor)])
+
+    def add_integers(self, a: Value, b: Value) -> Value:
+        """The sum of two 64-bit integers."""
+        return self.op("stablehlo.add", a.type, [a, b])
+
+    def less(self, a: Value, b: Value) -> Value:
+        """Whether one 64-bit integer is less than another."""
+        return self.op("stablehlo.compare", tensor_type((), dtypes.bool_), [a, b], comparison_direction="LT")
+
+    def to_integer(self, value: Value) -> Value:
+        """A rank-0 float as a 64-bit integer, rounded towards zero."""
+        return self.op("stablehlo.convert", self.integer(0).type, [value])
 
     # ---- choosing ---------------------------------------------------------------------------------
 
@@ -369,6 +440,30 @@ class Builder:
         self.ip = ip
         self._constants = {}
 
+    def forget(self, values: Sequence[Value]) -> None:
+        """Leave a block whose ``linear`` values are these: those that nothing uses are erased."""
+        unused = 0
+        for v in reversed(values):
+            del self.linear[v]
+            if _is_unused(v):
+                v.owner.erase()
+                unused += 1
+        if unused:
+            for v in self._constants.values():
+                if _is_unused(v):
+                    v.owner.erase()
+            self._constants = {}
+
+    @contextmanager
+    def inside(self, block: Any) -> Generator[None]:
+        """Write into a block of a region, then go on behind the region's op."""
+        kept = self.ip, self._constants
+        self.enter(ir.InsertionPoint(block))
+        try:
+            yield
+        finally:
+            self.ip, self._constants = kept
+
     def apply_rule(self, rule: Callable[..., Value], values: list[Value], node: Any) -> Value:
         """What a rule writes for a node; as a composite where it would round float32 more than once."""
         self.node = node
@@ -392,6 +487,10 @@ class Builder:
             function.attributes["sym_name"] = ir.StringAttr.get(symbol, context())
             prepared = self._functions[key] = _composite_attributes(op.name, symbol, _written(node))
         return self._composite_op(node.type, values, prepared)
+
+
+def _is_unused(v: Value) -> bool:
+    return next(iter(v.uses), None) is None
 
 
 def _composite_attributes(name: str, symbol: str, given: dict[str, Any]) -> dict[str, Any]:

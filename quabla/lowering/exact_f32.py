@@ -62,7 +62,7 @@ def rounds_more_than_once(block: Any) -> bool:
         if on_rounded and not moves:
             return True
         if on_rounded or not (moves or op.name in _EXACT) or VALUE in op.attributes:
-            rounded.update(op.results)
+            rounded.update(r for r in op.results if wide_type(r.type) is not None)
     return False
 
 

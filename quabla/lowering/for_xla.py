@@ -7,7 +7,7 @@ from typing import Any, Final
 from quabla.lowering.exact_f32 import convert, functions_of, walk, wide_type
 from quabla.mlir import context, ir, stablehlo, unknown
 
-__all__ = ["correct_log1p", "guard_products"]
+__all__ = ["correct_log1p", "guard_products", "keep_barriers"]
 
 _create: Final = ir.Operation.create
 
@@ -30,6 +30,30 @@ def guard_products(module: Any) -> None:
         product = _create("stablehlo.multiply", [wide], [a, b], loc=loc, ip=ip).result
         rounded = _create("stablehlo.reduce_precision", [wide], [product], attributes=format_f32, loc=loc, ip=ip).result
         op.results[0].replace_all_uses_with(convert(rounded, narrow, loc, ip))
+        op.operation.erase()
+
+
+def keep_barriers(module: Any) -> None:
+    """Write every optimization barrier, in place, as arithmetic that XLA does not see through.
+
+    XLA on the CPU drops barriers before it merges equal computations (jaxlib 0.10), and cannot emit one inside a loop
+    that it makes a single kernel of (jaxlib 0.12). The bits are flipped and flipped back instead, with a mask of its
+    own for each barrier. That costs nothing where the use is elementwise: LLVM, which sees through it, is given one
+    kernel at a time.
+    """
+    for number, op in enumerate(_named(module, "stablehlo.optimization_barrier"), 1):
+        loc, ip = op.location, ir.InsertionPoint(op)
+        for x, result in zip(op.operands, op.results, strict=True):
+            t = x.type
+            element = ir.IntegerType.get_signless(t.element_type.width, context())
+            bits = ir.RankedTensorType.get(list(t.shape), element, loc=unknown())
+            flip = ir.DenseElementsAttr.get_splat(bits, ir.IntegerAttr.get(element, number if element.width > 1 else 1))
+            mask = _create("stablehlo.constant", [bits], [], attributes={"value": flip}, loc=loc, ip=ip).result
+            name = "stablehlo.bitcast_convert"
+            v = x if bits == t else _create(name, [bits], [x], loc=loc, ip=ip).result
+            for _ in range(2):
+                v = _create("stablehlo.xor", [bits], [v, mask], loc=loc, ip=ip).result
+            result.replace_all_uses_with(v if bits == t else _create(name, [t], [v], loc=loc, ip=ip).result)
         op.operation.erase()
 
 

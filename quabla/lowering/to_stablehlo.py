@@ -15,15 +15,19 @@ Example:
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quabla import errors
 from quabla.dialect.writer import ARGUMENT_NAME
 from quabla.lowering.builder import Builder, attribute
+from quabla.lowering.exact_f32 import walk
+from quabla.lowering.indices import counter, derived
 from quabla.mlir import context, ir, mlir_type, stablehlo, unknown
+from quabla.tracing.graph import COND, FORI, WHILE, RegionNode, RegionOp
 
 if TYPE_CHECKING:
-    from quabla.tracing.graph import Body, Graph, TraceTensor
+    from quabla.tracing.graph import Body, Graph, Node, TraceTensor
 
 __all__ = ["convert", "copy_of", "lower", "lower_func", "portable_artifact", "stablehlo_text"]
 
@@ -96,7 +100,7 @@ def convert(module: ir.Module, *, device: str = "cpu") -> None:
 
     lo = Builder(module)
     for old in list(module.body.operations):
-        if old.operation.name != "func.func" or not any(map(_is_qb, _ops(old))):
+        if old.operation.name != "func.func" or not any(map(_is_qb, walk([old.regions]))):
             continue
         graph = reader.read(old)
         symbol = ir.StringAttr(old.attributes["sym_name"]).value
@@ -105,14 +109,8 @@ def convert(module: ir.Module, *, device: str = "cpu") -> None:
         old.operation.erase()
 
 
-def _ops(function: Any) -> Any:
-    for region in function.regions:
-        for block in region.blocks:
-            yield from block.operations
-
-
 def _is_qb(op: Any) -> bool:
-    return op.operation.name.startswith("qb.")
+    return op.operation.name.startswith(("qb.", "scf."))
 
 
 def _lower_body(lo: Builder, body: Body, names: list[str], name: str, device: str) -> Any:
@@ -120,36 +118,127 @@ def _lower_body(lo: Builder, body: Body, names: list[str], name: str, device: st
     f.attributes["arg_attrs"] = ir.ArrayAttr.get(
         [ir.DictAttr.get({ARGUMENT_NAME: attribute(ARGUMENT_NAME, n)}, context()) for n in names], context()
     )
-    ip = ir.InsertionPoint(block)
-    lo.enter(ip)
-    env: dict[TraceTensor, Any] = dict(zip(body.args, block.arguments, strict=True))
-    for node in body.nodes:
-        op = node.op
-        rule = op.stablehlo
-        values = [env[x] for x in node.operands]
-        lo.loc = loc = _location(node)
-        if isinstance(rule, str):
-            type = node.type
-            if op.elementwise:
-                shape = type.shape
-                for i, x in enumerate(node.operands):
-                    if x.type.shape != shape:
-                        values[i] = lo.broadcast(values[i], x.type, shape)
-            env[node] = _create(rule, [mlir_type(type)], values, loc=loc, ip=ip).result
-        elif rule is None:
-            raise errors.UnsupportedOperationError(
-                f"{op.name} has no StableHLO lowering, so {device} cannot run it{errors.at(node.location)}",
-                op=op.name,
-                device=device,
-            )
-        else:
-            env[node] = lo.apply_rule(rule, values, node)
-    lo.loc = unknown()
-    _create("func.return", [], [env[o] for o in body.outs], loc=lo.loc, ip=ip)
+    lo.enter(ir.InsertionPoint(block))
+    _Writer(lo, device).write(body, block.arguments, "func.return")
     return f
 
 
-def _location(node: TraceTensor) -> Any:
+class _Writer:
+    """Writes bodies into the current block of a builder."""
+
+    def __init__(self, lo: Builder, device: str) -> None:
+        self._lo: Final = lo
+        self._device: Final = device
+        self._regions: Final[dict[RegionOp, Callable[[RegionNode, list[Any]], Sequence[Any]]]] = {
+            COND: self._cond,
+            FORI: self._fori,
+            WHILE: self._while,
+        }
+
+    def write(
+        self,
+        body: Body,
+        arguments: Sequence[Any],
+        end: str = "stablehlo.return",
+        results: Sequence[Any] = (),
+        counted: Sequence[Any] = (),
+    ) -> None:
+        """Write a whole block.
+
+        Args:
+            end: the op that ends the block.
+            results: what the block returns before the body's own results.
+            counted: those arguments that were computed from an integer counter; they are erased if nothing uses them.
+        """
+        lo = self._lo
+        ip, linear = lo.ip, lo.linear
+        env: dict[TraceTensor, Any] = dict(zip(body.args, arguments, strict=True))
+        integers = list(counted)
+        for node in body.nodes:
+            values = [env[x] for x in node.operands]
+            lo.loc = loc = _location(node)
+            if isinstance(node, RegionNode):
+                env.update(zip(node.results, self._regions[node.op](node, values), strict=True))
+                continue
+            op = node.op
+            rule = op.stablehlo
+            if isinstance(rule, str):
+                type = node.type
+                if op.elementwise:
+                    shape = type.shape
+                    for i, x in enumerate(node.operands):
+                        if x.type.shape != shape:
+                            values[i] = lo.broadcast(values[i], x.type, shape)
+                made = _create(rule, [mlir_type(type)], values, loc=loc, ip=ip).result
+            elif rule is None:
+                raise errors.UnsupportedOperationError(
+                    f"{op.name} has no StableHLO lowering, so {self._device} cannot run it{errors.at(node.location)}",
+                    op=op.name,
+                    device=self._device,
+                )
+            else:
+                made = lo.apply_rule(rule, values, node)
+            env[node] = made
+            if linear and not node.type.shape:
+                form = derived(node, [linear.get(v) for v in values])
+                if form is not None:
+                    linear[made] = form
+                    integers.append(made)
+        lo.loc = unknown()
+        _create(end, [], [*results, *[env[o] for o in body.outs]], loc=lo.loc, ip=ip)
+        if integers:
+            lo.forget(integers)
+
+    def _fori(self, node: RegionNode, values: list[Any]) -> Sequence[Any]:
+        """A loop that carries a 64-bit integer counter beside the carries."""
+        lo = self._lo
+        lower, upper = node.params
+        (body,) = node.regions
+        lead = body.args[0]
+        count = len(node.results)
+        loop, test, step = self._loop([lo.integer(lower), *values[:count]])
+        with lo.inside(test):
+            self._end([lo.less(test.arguments[0], lo.integer(upper))])
+        with lo.inside(step):
+            i, *carries = step.arguments
+            number = None  # the counter as a float
+            if lead in body.outs or any(lead in n.operands for n in body.nodes):
+                number = lo.op("stablehlo.convert", lead.type, [i])
+                lo.linear[number] = counter(i, lower, upper)
+            after = lo.add_integers(i, lo.integer(1))
+            counted = [] if number is None else [number]
+            self.write(body, [number, *carries, *values[count:]], results=[after], counted=counted)
+        return list(loop.results)[1:]
+
+    def _while(self, node: RegionNode, values: list[Any]) -> Sequence[Any]:
+        count = len(node.results)
+        loop, *blocks = self._loop(values[:count])
+        for body, block in zip(node.regions, blocks, strict=True):
+            with self._lo.inside(block):
+                self.write(body, [*block.arguments, *values[count:]])
+        return loop.results
+
+    def _cond(self, node: RegionNode, values: list[Any]) -> Sequence[Any]:
+        lo = self._lo
+        types = [mlir_type(r.type) for r in node.results]
+        made = _create("stablehlo.if", types, values[:1], regions=len(node.regions), loc=lo.loc, ip=lo.ip)
+        for body, region in zip(node.regions, made.regions, strict=True):
+            with lo.inside(region.blocks.append()):
+                self.write(body, values[1:])
+        return made.results
+
+    def _loop(self, first: list[Any]) -> tuple[Any, Any, Any]:
+        """A ``while`` and its two blocks, as yet empty. What its regions capture they use from outside."""
+        types, loc = [v.type for v in first], self._lo.loc
+        loop = _create("stablehlo.while", types, first, regions=2, loc=loc, ip=self._lo.ip)
+        test, step = [r.blocks.append(*types, arg_locs=[loc] * len(types)) for r in loop.regions]
+        return loop, test, step
+
+    def _end(self, results: Sequence[Any]) -> None:
+        _create("stablehlo.return", [], results, loc=self._lo.loc, ip=self._lo.ip)
+
+
+def _location(node: Node) -> Any:
     """A node's line in the user's program as an MLIR location."""
     place = node._loc
     if place is None:

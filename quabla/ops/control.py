@@ -24,7 +24,7 @@ __all__ = ["ADD_AT", "BARRIER", "PUT", "TAKE", "row_number"]
 
 AXIS: Final = (Attribute("axis", "int"),)
 #: Bounds that keep the index of a sample inside its axis.
-_INSIDE: Final = {"lo": (0.3, 0.3, 1.2), "hi": (0.9, 0.9, 1.8)}
+_INSIDE: Final[dict[str, Any]] = {"lo": (0.3, 0.3, 1.2), "hi": (0.9, 0.9, 1.8)}
 
 
 def row_type(t: TensorType, axis: int) -> TensorType:
@@ -149,12 +149,8 @@ def _batch_put(add: bool) -> Any:
 
 
 def _starts(lo: Any, t: TensorType, index: Any, index_type: TensorType, axis: int) -> list[Any]:
-    """The start indices of a row: the wrapped index along ``axis``, else 0. StableHLO clamps them."""
-    zero, count = lo.full(index_type, 0.0), lo.full(index_type, float(t.shape[axis]))
-    negative = lo.compare("LT", index, zero, index_type)
-    wrapped = lo.select(negative, lo.add(index_type, index, count), index, index_type)
-    row = lo.to_integer(wrapped, index_type)
-    first = lo.integer(0)
+    """The start indices of a row: the index along ``axis``, else 0. StableHLO clamps them."""
+    row, first = lo.row(index, index_type, t.shape[axis]), lo.integer(0)
     return [row if k == axis else first for k in range(t.ndim)]
 
 
@@ -256,7 +252,10 @@ BARRIER: Final = define(
         elementwise=True,
         transpose={0: lambda ct, xs, params: ct},
         batch=lambda xs, mapped, params: apply(BARRIER, (xs[0],), params),
-        stablehlo="stablehlo.optimization_barrier",
+        # The number keeps barriers of one value apart in StableHLO too.
+        stablehlo=lambda lo, xs, node: lo.op(
+            "stablehlo.optimization_barrier", node.type, xs, **{"qb.id": node.params[0]}
+        ),
         samples=(Sample(((2, 3),), (0,)),),
     )
 )

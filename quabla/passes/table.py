@@ -115,7 +115,7 @@ def _over_graphs(transform: Callable[[Graph, Options], Graph]) -> Callable[[ir.O
 
 
 def _simplify(graph: Graph, options: Options) -> Graph:
-    from quabla.transforms.inline import simplify
+    from quabla.transforms.simplify import simplify
 
     return simplify(graph)
 
@@ -123,13 +123,13 @@ def _simplify(graph: Graph, options: Options) -> Graph:
 def _jvp(graph: Graph, options: Options) -> Graph:
     from quabla.transforms.forward import graph_jvp
 
-    return graph_jvp(graph, _wrt(graph, options["wrt"]))
+    return _expanded(graph_jvp(graph, _wrt(graph, options["wrt"])))
 
 
 def _vjp(graph: Graph, options: Options) -> Graph:
     from quabla.transforms.reverse import graph_vjp
 
-    return graph_vjp(graph, _wrt(graph, options["wrt"]))
+    return _expanded(graph_vjp(graph, _wrt(graph, options["wrt"])))
 
 
 def _wrt(graph: Graph, wrt: Sequence[int] | None) -> Sequence[int] | None:
@@ -154,7 +154,14 @@ def _vmap(graph: Graph, options: Options) -> Graph:
     mapped = options["in-axes"]
     if mapped is not None and len(mapped) != len(graph.args):
         raise ValueError(f"in-axes: needs an entry for each argument, {len(graph.args)} of them, got {len(mapped)}")
-    return graph_vmap(graph, options["size"], mapped)
+    return _expanded(graph_vmap(graph, options["size"], mapped))
+
+
+def _expanded(graph: Graph) -> Graph:
+    """The graph with choices that differ by lane as both branches and a selection: modules hold no others."""
+    from quabla.transforms.regions import expanded
+
+    return expanded(graph)
 
 
 # ---- passes over modules --------------------------------------------------------------------------
@@ -195,7 +202,7 @@ PASSES: Final = {
         ),
         Pass(
             "qb-simplify",
-            "Emit every function again with folding, sharing and dead-code elimination",
+            "Emit every function again with folding, sharing, hoisting and dead-code elimination",
             FUNCTION,
             (),
             _over_graphs(_simplify),

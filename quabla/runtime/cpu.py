@@ -20,9 +20,11 @@ __all__ = ["CpuEngine"]
 # engines are bound by the same memory and NumPy's loops are as wide: what XLA saves is the cost of each kernel's call.
 _PLAN_CALL: Final = 3.0
 _PLAN_OP: Final = 0.6
+_PLAN_TRIP: Final = 0.3  # an iteration of a loop, beside its ops
 _PLAN_PRODUCT: Final = 40.0  # waking BLAS's threads, which is worse the busier the machine
 _XLA_CALL: Final = 14.0
 _XLA_OP: Final = 0.04
+_XLA_TRIP: Final = 0.1  # 0.02 where the whole loop is one kernel, up to 0.4 where its body is several
 _COMPILE: Final = 60_000.0
 _COMPILE_OP: Final = 1_500.0
 _COMPILE_OP_SQUARED: Final = 0.1  # XLA takes 9 s for a chain of 8,000 ops and 65 s for one of 20,000
@@ -75,10 +77,11 @@ class CpuEngine:
 
     def _make_plan(self) -> Plan:
         plan = Plan(self._graph)
-        on_plan = _PLAN_CALL + _PLAN_OP * plan.op_count + _PLAN_PRODUCT * plan.large_products
-        on_xla = _XLA_CALL + _XLA_OP * plan.op_count
+        on_plan = _PLAN_CALL + _PLAN_OP * plan.op_count + _PLAN_TRIP * plan.trips + _PLAN_PRODUCT * plan.large_products
+        on_xla = _XLA_CALL + _XLA_OP * plan.op_count + _XLA_TRIP * plan.trips
         self._gain = on_plan - on_xla
-        self._compile_cost = _COMPILE + (_COMPILE_OP + _COMPILE_OP_SQUARED * plan.op_count) * plan.op_count
+        written = plan.static_ops
+        self._compile_cost = _COMPILE + (_COMPILE_OP + _COMPILE_OP_SQUARED * written) * written
         self._plan = plan
         return plan
 

@@ -17,6 +17,10 @@ Exact arithmetic
     be had. A program of three ops finds that out. Then products of float32 programs are rounded explicitly, which stays
     exact; float64 programs may differ in the last bit, and a warning says so once.
 
+Recomputation
+    XLA on the CPU would drop optimization barriers and then merge what they keep apart; see
+    ``quabla.lowering.for_xla.keep_barriers``.
+
 Subnormal numbers
     XLA computes with subnormal numbers flushed to zero, in float32 and float64, whatever its flags. Results below
     2.2e-308 (1.2e-38 for float32) in magnitude are zero here, where NumPy keeps them.
@@ -124,12 +128,12 @@ class _Client:
         self.exact = self._keeps_products()
 
     def compile(self, module: ir.Module) -> Run:
-        from quabla.lowering.for_xla import correct_log1p, guard_products
+        from quabla.lowering.for_xla import correct_log1p, guard_products, keep_barriers
         from quabla.lowering.to_stablehlo import copy_of, portable_artifact
 
         inputs, outputs = _signature(module)
-        if not self.exact or self._poor_log1p:
-            module = copy_of(module)
+        module = copy_of(module)
+        keep_barriers(module)
         if self._poor_log1p:
             correct_log1p(module)
         if not self.exact:

@@ -21,7 +21,7 @@ from quabla.ops.casting import CONSTANT
 from quabla.ops.registry import Op
 from quabla.ops.types import Const, Params, TensorType, tensor_type
 
-__all__ = ["Body", "Graph", "TraceTensor", "alive", "build", "current_graph"]
+__all__ = ["Body", "Graph", "TraceTensor", "alive", "build", "current_graph", "outermost_graph"]
 
 #: Eager arrays of at most this many elements become constants of a graph; larger ones become hidden inputs.
 SMALL_CONSTANT: Final = 16
@@ -237,18 +237,20 @@ class RegionNode:
             bodies.append((body, nodes, outs))
             seen = set(outs).union(*[n.operands for n in nodes])
             used |= {i for i, a in enumerate(body.args[lead + count :]) if a in seen}
-        regions = tuple([
-            Body(
-                [
-                    *body.args[:lead],
-                    *(a for a, k in zip(body.args[lead : lead + count], keep[:count], strict=True) if k),
-                    *(a for i, a in enumerate(body.args[lead + count :]) if i in used),
-                ],
-                nodes,
-                outs,
-            )
-            for body, nodes, outs in bodies
-        ])
+        regions = tuple(
+            [
+                Body(
+                    [
+                        *body.args[:lead],
+                        *(a for a, k in zip(body.args[lead : lead + count], keep[:count], strict=True) if k),
+                        *(a for i, a in enumerate(body.args[lead + count :]) if i in used),
+                    ],
+                    nodes,
+                    outs,
+                )
+                for body, nodes, outs in bodies
+            ]
+        )
         operands = (
             *self.operands[: op.fixed],
             *(x for x, k in zip(self.carries(), keep[:count], strict=True) if k),
@@ -265,7 +267,9 @@ class RegionNode:
         while True:
             seen: set[TraceTensor] = set()
             for r, body in enumerate(self.regions):
-                outs = body.outs if self.op is WHILE and r == 0 else [o for o, k in zip(body.outs, keep, strict=True) if k]
+                outs = (
+                    body.outs if self.op is WHILE and r == 0 else [o for o, k in zip(body.outs, keep, strict=True) if k]
+                )
                 seen |= set(outs).union(*[n.operands for n in alive(body.nodes, outs)])
             more = [k or a in seen for k, a in zip(keep, self.regions[-1].args[lead : lead + len(keep)], strict=True)]
             if self.op is WHILE:
@@ -307,7 +311,7 @@ class Graph:
         location: the user's line for what is emitted next, where a transform knows it.
     """
 
-    __slots__ = ("_folding", "_table", "args", "captures", "location", "names", "nodes", "outs")
+    __slots__ = ("_folding", "_serial", "_table", "args", "captures", "location", "names", "nodes", "outs")
 
     def __init__(
         self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True
@@ -320,6 +324,7 @@ class Graph:
         self.location: Any = None
         self._table: dict[Any, TraceTensor] = {}
         self._folding = fold
+        self._serial = 0
 
     def __enter__(self) -> Self:
         dispatch.emitters.graphs.append(self)
@@ -405,7 +410,12 @@ class Graph:
         return self.emit(CONSTANT, (), (Const(np.asarray(result)),))
 
     def emit_region(
-        self, op: RegionOp, operands: Sequence[Any], params: Params, regions: Sequence[Body], types: Sequence[TensorType]
+        self,
+        op: RegionOp,
+        operands: Sequence[Any],
+        params: Params,
+        regions: Sequence[Body],
+        types: Sequence[TensorType],
     ) -> list[TraceTensor]:
         """The results of an op with regions."""
         lifted = tuple([self.lift(x) for x in operands])
@@ -415,6 +425,11 @@ class Graph:
             r._loc = location
         self.nodes.append(RegionNode(op, lifted, params, tuple(regions), results, location))
         return list(results)
+
+    def next_serial(self) -> int:
+        """A number that this graph has not given before."""
+        self._serial += 1
+        return self._serial
 
     def argument(self, type: TensorType) -> TraceTensor:
         """A further declared argument."""
@@ -465,11 +480,11 @@ def alive(nodes: Sequence[Node], outs: Iterable[TraceTensor]) -> list[Node]:
     live = set(outs)
     kept: list[Node] = []
     for n in reversed(nodes):
-        if n.__class__ is RegionNode:
+        if isinstance(n, RegionNode):
             if live.isdisjoint(n.results):
                 continue
-            keep = n.needed(live)
-            n = n.selected(keep)
+            if n.op is not CALL:  # a rule knows its call as it was made
+                n = n.selected(n.needed(live))
         elif n not in live:
             continue
         live.update(n.operands)
@@ -481,6 +496,11 @@ def alive(nodes: Sequence[Node], outs: Iterable[TraceTensor]) -> list[Node]:
 def current_graph() -> Graph:
     """The graph under construction in this thread; there must be one."""
     return cast("Graph", dispatch.emitters.graphs[-1])
+
+
+def outermost_graph() -> Graph:
+    """The graph that everything under construction in this thread becomes part of."""
+    return cast("Graph", dispatch.emitters.graphs[0])
 
 
 def build(types: Iterable[TensorType], names: Sequence[str] | None, fun: Callable[..., Iterable[Any]]) -> Graph:

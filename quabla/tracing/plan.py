@@ -6,7 +6,7 @@ microsecond each and runs the same kernels as eager execution, so it gives the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +20,9 @@ __all__ = ["Plan"]
 
 #: Buffers of at least this many elements are dropped, or written over, at their last use.
 LARGE: Final = 512
+
+#: How many values of a loop's counter are made at a time.
+COUNTERS: Final = 4096
 
 #: How often a while loop is taken to run where a cost is estimated.
 GUESSED_TRIPS: Final = 100
@@ -39,8 +42,13 @@ class Plan:
 
     Attributes:
         op_count: the number of kernels that a call runs.
+        static_ops: the number of kernels that are written down, those of a loop's body once.
+        trips: the number of iterations that a call's loops run.
         bytes_moved: the bytes that a call's large kernels read and write.
         large_products: the number of matrix products large enough for BLAS to hand to several threads.
+        inputs: the slots of the arguments.
+        steps: what a call runs.
+        outputs: the slots of the results.
     """
 
     name: str = "numpy"
@@ -49,12 +57,14 @@ class Plan:
         body = program.body() if isinstance(program, Graph) else program
         self._slots: dict[TraceTensor, int] = {}
         self._initial: list[Any] = []
-        self._inputs: Final = [self._slot(a) for a in body.args]
+        self.inputs: Final = [self._slot(a) for a in body.args]
         self.op_count = 0
+        self.static_ops = 0
+        self.trips = 0
         self.bytes_moved = 0
         self.large_products = 0
-        self._steps: Final = self._compile(body, {body.args[i] for i in donated})
-        self._outputs: Final = [self._slot(o) for o in body.outs]
+        self.steps: Final = self._compile(body, {body.args[i] for i in donated})
+        self.outputs: Final = [self._slot(o) for o in body.outs]
         del self._slots
 
     def _slot(self, key: TraceTensor) -> int:
@@ -69,22 +79,22 @@ class Plan:
         last: dict[TraceTensor, int] = {}
         pinned = set(body.outs)
         for i, n in enumerate(nodes):
-            aliases = n.__class__ is RegionNode or n.op.may_alias
+            aliases = isinstance(n, RegionNode) or n.op.may_alias
             for k in n.operands:
                 last[k] = i
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
         for i, n in enumerate(nodes):
-            if n.__class__ is RegionNode:
+            if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
             op, out = n.op, self._slot(n)
-            self.op_count += 1
             if op is CONSTANT:
-                self.op_count -= 1
                 self._initial[out] = n.params[0].array
                 continue
+            self.op_count += 1
+            self.static_ops += 1
             types = tuple([k.type for k in n.operands])
             if n.operands[0] in donated and op in (PUT, ADD_AT):
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
@@ -128,31 +138,28 @@ class Plan:
     def absorb(self, part: Plan, times: float) -> None:
         """Count a region's work."""
         self.op_count += int(part.op_count * times)
+        self.static_ops += part.static_ops
+        self.trips += int(part.trips * times)
         self.bytes_moved += int(part.bytes_moved * times)
         self.large_products += int(part.large_products * times)
 
     def frame(self, values: Sequence[Any], first: int = 0) -> list[Any]:
         """Slots in which the arguments from ``first`` on have values."""
         v = self._initial.copy()
-        for i, x in zip(self._inputs[first:], values, strict=True):
+        for i, x in zip(self.inputs[first:], values, strict=True):
             v[i] = x
         return v
 
-    def run(self, v: list[Any], arguments: Sequence[Any]) -> list[Any]:
-        """The results, the first arguments being these; called with NumPy's warnings off."""
-        for i, a in zip(self._inputs, arguments, strict=False):
-            v[i] = a
-        execute(self._steps, v)
-        return [v[i] for i in self._outputs]
+    def run(self, arguments: Sequence[Any]) -> list[Any]:
+        """The results; called with NumPy's warnings off."""
+        v = self.frame(arguments)
+        execute(self.steps, v)
+        return [v[i] for i in self.outputs]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for these input arrays, which are not written to."""
-        v = self._initial.copy()
-        for i, a in zip(self._inputs, arrays, strict=True):
-            v[i] = a
         with np.errstate(all="ignore"):
-            execute(self._steps, v)
-        return [v[i] for i in self._outputs]
+            return self.run(arrays)
 
 
 def execute(steps: Sequence[Step], v: list[Any]) -> None:
@@ -198,6 +205,41 @@ def writable_carries(body: Body, lead: int, count: int) -> list[int]:
     return found
 
 
+def moves(sources: Sequence[int], targets: Sequence[int]) -> Callable[[list[Any]], None] | None:
+    """What copies slots to others at once; None where there is nothing to copy."""
+    pairs = [(s, t) for s, t in zip(sources, targets, strict=True) if s != t]
+    if not pairs:
+        return None
+    if len(pairs) == 1:
+        ((source, target),) = pairs
+
+        def move(v: list[Any]) -> None:
+            v[target] = v[source]
+
+        return move
+    goes = {t for _, t in pairs}
+    if any(s in goes for s, _ in pairs):
+
+        def exchange(v: list[Any]) -> None:
+            values = [v[s] for s, _ in pairs]
+            for (_, t), x in zip(pairs, values, strict=True):
+                v[t] = x
+
+        return exchange
+
+    def copy(v: list[Any]) -> None:
+        for s, t in pairs:
+            v[t] = v[s]
+
+    return copy
+
+
+def counters(lower: int, upper: int) -> Iterator[Any]:
+    """The values of a loop's counter, converted a block at a time."""
+    for start in range(lower, upper, COUNTERS):
+        yield from np.arange(start, min(start + COUNTERS, upper), dtype=np.float64)
+
+
 def _fori_runner(n: RegionNode, plan: Plan) -> Runner:
     count = len(n.results)
     (body,) = n.regions
@@ -205,15 +247,22 @@ def _fori_runner(n: RegionNode, plan: Plan) -> Runner:
     part = Plan(body, [1 + k for k in writable])
     lower, upper = n.params
     plan.absorb(part, upper - lower)
+    plan.trips += upper - lower
+    steps, outputs = part.steps, part.outputs
+    counter, *carried = part.inputs[: 1 + count]
+    advance = moves(outputs, carried)
+    used = any(body.args[0] in m.operands for m in body.nodes) or body.args[0] in body.outs
 
     def run(operands: list[Any]) -> list[Any]:
-        carries = operands[:count]
         for k in writable:
-            carries[k] = np.array(carries[k])
-        v = part.frame(operands[count:], 1 + count)
-        for i in range(lower, upper):
-            carries = part.run(v, [np.float64(i), *carries])
-        return carries
+            operands[k] = np.array(operands[k])
+        v = part.frame(operands, 1)
+        for i in counters(lower, upper) if used else range(lower, upper):
+            v[counter] = i
+            execute(steps, v)
+            if advance is not None:
+                advance(v)
+        return [v[i] for i in carried]
 
     return run
 
@@ -223,16 +272,33 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     test, body = n.regions
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
+    plan.absorb(tested, GUESSED_TRIPS)
+    plan.absorb(tested, GUESSED_TRIPS)
     plan.absorb(part, GUESSED_TRIPS)
+    plan.trips += GUESSED_TRIPS
+    steps, outputs, carried = part.steps, part.outputs, part.inputs[:count]
+    advance = moves(outputs, carried)
+    # What the test reads of the carries.
+    read = [
+        (s, t)
+        for s, t, a in zip(carried, tested.inputs, test.args, strict=False)
+        if a in test.outs or any(a in m.operands for m in test.nodes)
+    ]
+    (going,) = tested.outputs
 
     def run(operands: list[Any]) -> list[Any]:
-        carries = operands[:count]
         for k in writable:
-            carries[k] = np.array(carries[k])
-        u, v = tested.frame(operands[count:], count), part.frame(operands[count:], count)
-        while tested.run(u, carries)[0]:
-            carries = part.run(v, carries)
-        return carries
+            operands[k] = np.array(operands[k])
+        u, v = tested.frame(operands), part.frame(operands)
+        execute(tested.steps, u)
+        while u[going]:
+            execute(steps, v)
+            if advance is not None:
+                advance(v)
+            for s, t in read:
+                u[t] = v[s]
+            execute(tested.steps, u)
+        return [v[i] for i in carried]
 
     return run
 
@@ -244,11 +310,11 @@ def _cond_runner(n: RegionNode, plan: Plan) -> Runner:
 
     def run(operands: list[Any]) -> list[Any]:
         part = on_true if operands[0] else on_false
-        return part.run(part.frame(operands[1:]), ())
+        return part.run(operands[1:])
 
     def run_lanes(operands: list[Any]) -> list[Any]:
         pred, *values = operands
-        pairs = zip(*(part.run(part.frame(values), ()) for part in (on_true, on_false)), strict=True)
+        pairs = zip(*(part.run(values) for part in (on_true, on_false)), strict=True)
         return [np.where(np.reshape(pred, pred.shape + (1,) * (a.ndim - pred.ndim)), a, b) for a, b in pairs]
 
     return run_lanes if n.params[0] else run
@@ -257,7 +323,7 @@ def _cond_runner(n: RegionNode, plan: Plan) -> Runner:
 def _call_runner(n: RegionNode, plan: Plan) -> Runner:
     part = Plan(n.regions[0])
     plan.absorb(part, 1.0)
-    return lambda operands: part.run(part.frame(operands), ())
+    return part.run
 
 
 RUNNERS: Final = {CALL: _call_runner, COND: _cond_runner, FORI: _fori_runner, WHILE: _while_runner}

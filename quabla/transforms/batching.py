@@ -42,7 +42,7 @@ def vmap(body: Body, env: Env, mapped: set[TraceTensor]) -> tuple[list[Value], l
         graph.location = n._loc
         operands = tuple([env[k] for k in n.operands])
         which = tuple([k in mapped for k in n.operands])
-        if n.__class__ is RegionNode:
+        if isinstance(n, RegionNode):
             if True in which:
                 results, carrying = n.op.batch(n, operands, which)
                 mapped.update(r for r, m in zip(n.results, carrying, strict=True) if m)

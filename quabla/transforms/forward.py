@@ -84,18 +84,17 @@ def jvp(body: Body, env: Env, dot: dict[TraceTensor, Value]) -> tuple[list[Value
     graph = current_graph()
     for n in body.nodes:
         graph.location = n._loc
-        op = n.op
         operands = tuple([env[k] for k in n.operands])
-        if n.__class__ is RegionNode:
+        if isinstance(n, RegionNode):
             results, moved = n.op.jvp(n, operands, [dot.get(k) for k in n.operands])
             env.update(zip(n.results, results, strict=True))
             dot.update((r, t) for r, t in zip(n.results, moved, strict=True) if t is not None)
             continue
-        out = env[n] = graph.emit(op, operands, n.params)
+        out = env[n] = graph.emit(n.op, operands, n.params)
         if n.type.dtype.is_float:
             tangents = [dot.get(k) for k in n.operands]
             if any(t is not None for t in tangents):
-                t = op_jvp(op, operands, tangents, out, n.params)
+                t = op_jvp(n.op, operands, tangents, out, n.params)
                 if t is not None:
                     dot[n] = t
     graph.location = None

@@ -1,11 +1,11 @@
-"""Emitting a body as it is: inlining, cloning and simplification in one."""
+"""Emitting a body as it is: inlining and cloning in one."""
 
 from __future__ import annotations
 
 from quabla.ops.dispatch import Value, weakly
-from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
+from quabla.tracing.graph import Body, RegionNode, TraceTensor, current_graph
 
-__all__ = ["Env", "inline", "results_of", "simplify"]
+__all__ = ["Env", "inline", "results_of"]
 
 #: The values in the graph under construction of the nodes that have been read.
 Env = dict[TraceTensor, Value]
@@ -16,7 +16,7 @@ def inline(body: Body, env: Env) -> list[Value]:
     graph = current_graph()
     for n in body.nodes:
         graph.location = n._loc
-        if n.__class__ is RegionNode:
+        if isinstance(n, RegionNode):
             operands = [env[k] for k in n.operands]
             results = graph.emit_region(n.op, operands, n.params, n.regions, [r.type for r in n.results])
             env.update(zip(n.results, results, strict=True))
@@ -29,11 +29,3 @@ def inline(body: Body, env: Env) -> list[Value]:
 def results_of(body: Body, env: Env) -> list[Value]:
     """What the results of an emitted body are in the graph under construction; weak ones stay weak."""
     return [weakly(env[k], k.weak) for k in body.outs]
-
-
-def simplify(graph: Graph) -> Graph:
-    """The same function with folding and sharing applied to every node."""
-    body = graph.body()
-    return build(
-        [a.type for a in body.args], graph.names, lambda *args: inline(body, dict(zip(body.args, args, strict=True)))
-    )

@@ -11,10 +11,11 @@ from quabla.ops import dispatch
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, TRANSPOSE
 from quabla.ops.types import TensorType
-from quabla.tracing.graph import Graph, TraceTensor, current_graph
+from quabla.tracing.graph import Body, Graph, TraceTensor, current_graph
 from quabla.tracing.trace import Arguments, Output, nested, trace
 from quabla.transforms import batching, forward, reverse
 from quabla.transforms.autodiff import Grad, check_argnums, differentiable_args
+from quabla.transforms.call_rules import reverse_only
 from quabla.transforms.staging import Transformed
 
 __all__ = ["Hessian", "Jacobian", "hessian", "jacobian"]
@@ -45,7 +46,7 @@ class Jacobian(Transformed):
         chosen = [nodes[k] for i in positions for k in flat.spans[i]]
         wrt = [n for n in chosen if n is not None and n.type.dtype.is_float]
         outs = [o for o in body.outs if o.type.dtype.is_float]
-        if self._forward_pays(wrt, outs):
+        if self._forward_pays(body, wrt, outs):
             blocks = _forward_blocks(body, env, wrt)
         else:
             blocks = _reverse_blocks(body, env, wrt)
@@ -66,9 +67,11 @@ class Jacobian(Transformed):
         leaves = [of_output(x) for x in traced.result.leaves]
         return leaves[0] if traced.result.treedef is None else traced.result.treedef.unflatten(leaves)
 
-    def _forward_pays(self, wrt: Sequence[TraceTensor], outs: Sequence[TraceTensor]) -> bool:
+    def _forward_pays(self, body: Body, wrt: Sequence[TraceTensor], outs: Sequence[TraceTensor]) -> bool:
         if self.mode is not None:
             return self.mode == "forward"
+        if reverse_only(body):
+            return False
         if any(x.type.dtype is not o.type.dtype for x in wrt for o in outs):
             return True  # a tangent keeps the result's precision, a cotangent would be rounded to the argument's
         return sum(o.type.size for o in outs) >= sum(x.type.size for x in wrt)

@@ -17,12 +17,11 @@ from typing import Any, Final
 from quabla import errors
 from quabla.config import config
 from quabla.ops.control import ADD_AT, PUT, TAKE
-from quabla.ops.dispatch import Value, apply, full
-from quabla.ops.elementwise import COMPARE, WHERE
+from quabla.ops.dispatch import Value, apply
+from quabla.ops.elementwise import ADD, WHERE
 from quabla.ops.reductions import MAX
 from quabla.ops.rules import with_mapped_axis, zeros
-from quabla.ops.shaping import BROADCAST, RESHAPE
-from quabla.ops.types import TensorType, tensor_type
+from quabla.ops.shaping import RESHAPE
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor, current_graph
 from quabla.tracing.regions import INDEX, branch, depends, fori, while_
 from quabla.transforms import batching, forward, reverse
@@ -57,14 +56,18 @@ def spread(values: Sequence[Any], which: Sequence[bool]) -> list[Any]:
 # ---- forward mode -------------------------------------------------------------------------------
 
 
-def _region_jvp(body: Body, values: Sequence[Value], tangents: Sequence[Tangent], active: Sequence[bool]) -> list[Value]:
+def _region_jvp(
+    body: Body, values: Sequence[Value], tangents: Sequence[Tangent], active: Sequence[bool]
+) -> list[Value]:
     """A body's results followed by the tangents of those that are active."""
     dot = {a: t for a, t in zip(body.args, tangents, strict=True) if t is not None}
     outs, moved = forward.jvp(body, dict(zip(body.args, values, strict=True)), dot)
     return [*outs, *filled(chosen(moved, active), chosen(outs, active))]
 
 
-def node_jvp(n: RegionNode, operands: Sequence[Value], tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
+def node_jvp(
+    n: RegionNode, operands: Sequence[Value], tangents: Sequence[Tangent]
+) -> tuple[list[Value], list[Tangent]]:
     """Emit a node with its tangents."""
     if n.op is CALL:
         return n.params[0].jvp(n, operands, tangents)
@@ -88,7 +91,8 @@ def node_jvp(n: RegionNode, operands: Sequence[Value], tangents: Sequence[Tangen
         return _region_jvp(body, [*lead, *now[:count], *captured], moved, active)
 
     if n.op is FORI:
-        outs = fori(*n.params, first, lambda i, now: step([i], now))
+        lower, upper = n.params
+        outs = fori(lower, upper, first, lambda i, now: step([i], now))
     else:
         test = n.regions[0]
         outs = while_(first, lambda now: run(test, [*now[:count], *captured])[0], lambda now: step([], now))
@@ -105,7 +109,9 @@ def emit(n: RegionNode, operands: Sequence[Value]) -> list[Value]:
 Pull = Callable[[Sequence[Tangent]], list[Tangent]]
 
 
-def node_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool]) -> tuple[list[Value], list[bool], Pull | None]:
+def node_vjp(
+    n: RegionNode, operands: Sequence[Value], which: Sequence[bool]
+) -> tuple[list[Value], list[bool], Pull | None]:
     """Emit a node's primal part.
 
     Returns:
@@ -128,8 +134,7 @@ def node_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool]) ->
         )
     block = _block_length(n, active)
     if block:
-        n = _blocked(n, block)
-        return _nested_vjp(n, operands, which)
+        return _nested_vjp(_blocked(n, block), operands, which)
     return _fori_vjp(n, operands, which, active)
 
 
@@ -138,7 +143,7 @@ def _nested_vjp(nodes: tuple[RegionNode, RegionNode | None], operands: Sequence[
     first, rest = nodes
     count = len(first.results)
     captured, captured_which = operands[count:], which[count:]
-    outs, active, pull = _loop_vjp(first, operands, which)
+    outs, active, pull = _loop_vjp(first, operands, which, _loop_vjp)  # a block keeps all of its iterations
     if rest is None:
         return outs, active, pull
     after_which = [w or a for w, a in zip(which[:count], active, strict=True)]
@@ -152,9 +157,10 @@ def _nested_vjp(nodes: tuple[RegionNode, RegionNode | None], operands: Sequence[
     return outs, active, both
 
 
-def _loop_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool]) -> Any:
+def _loop_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], rule: Any = None) -> Any:
+    """The vjp of a loop with a full tape; ``rule`` is that of the ops with regions in its body."""
     active = [d and r.type.dtype.is_float for d, r in zip(depends(n, which), n.results, strict=True)]
-    return _fori_vjp(n, operands, which, active) if any(active) else (emit(n, operands), active, None)
+    return _fori_vjp(n, operands, which, active, rule) if any(active) else (emit(n, operands), active, None)
 
 
 def _block_length(n: RegionNode, active: Sequence[bool]) -> int:
@@ -191,27 +197,44 @@ def _blocked(n: RegionNode, block: int) -> tuple[RegionNode, RegionNode | None]:
     return first, rest
 
 
-def _vjp_program(body: Body, which: Sequence[bool], seeded: Sequence[bool]) -> Body:
-    """A body's backward part as a body: its arguments, then the cotangents of the seeded results; it returns the
-    cotangents of the marked arguments."""
+def _accumulated(total: Value, c: Value) -> Value:
+    """``total + c``; a row is added to its place, so that a loop over rows takes time for the rows it reads."""
+    if c.op is ADD and any(x.op is ADD_AT for x in c.operands):
+        return _accumulated(_accumulated(total, c.operands[0]), c.operands[1])
+    if c.op is ADD_AT and c.operands[0].splat == 0.0:
+        return apply(ADD_AT, (total, *c.operands[1:]), c.params)
+    return total + c
+
+
+def _vjp_program(
+    body: Body, which: Sequence[bool], seeded: Sequence[bool], rule: Any = None
+) -> tuple[Body, list[Value]]:
+    """A body's backward part.
+
+    Returns:
+        A body over the arguments and then the cotangents of the seeded results, which returns the cotangents of the
+        marked arguments; and the values for its last arguments, which rules have captured.
+    """
     types = [a.type for a in body.args]
     graph = Graph([*types, *(o.type for o in chosen(body.outs, seeded))])
     with graph:
         values, seeds = graph.args[: len(types)], graph.args[len(types) :]
         wrt = set(chosen(body.args, which))
-        _, pullback = reverse.vjp(body, dict(zip(body.args, values, strict=True)), wrt)
+        _, pullback = reverse.vjp(body, dict(zip(body.args, values, strict=True)), wrt, rule)
         cts = pullback(spread(seeds, seeded))
         graph.finish([cts[a] if a in cts else zeros(a.type) for a in chosen(body.args, which)])
-    return graph.body()
+    return graph.body(), list(graph.captures)
 
 
-def _fori_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], active: list[bool]) -> Any:
+def _fori_vjp(
+    n: RegionNode, operands: Sequence[Value], which: Sequence[bool], active: list[bool], rule: Any = None
+) -> Any:
     lower, upper = n.params
     steps, count = upper - lower, len(n.results)
     carries, captured = operands[:count], operands[count:]
     moving = [w and c.type.dtype.is_float for w, c in zip(which[count:], captured, strict=True)]
     body = n.regions[0]
-    program = _vjp_program(body, [False, *active, *moving], active)
+    program, extra = _vjp_program(body, [False, *active, *moving], active, rule)
     seen = set(program.outs).union(*[m.operands for m in program.nodes])
     taped = [j for j in range(count) if program.args[1 + j] in seen]
 
@@ -233,8 +256,8 @@ def _fori_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], a
             stored = {j: apply(TAKE, (tape, row), (0,)) for j, tape in zip(taped, tapes, strict=True)}
             # Carries that are not taped are not read: their first values stand for them.
             values = [stored.get(j, carries[j]) for j in range(count)]
-            cts = run(program, [row + float(lower) if lower else row, *values, *captured, *now[:size]])
-            return [*cts[:size], *(acc + c for acc, c in zip(now[size:], cts[size:], strict=True))]
+            cts = run(program, [row + float(lower) if lower else row, *values, *captured, *now[:size], *extra])
+            return [*cts[:size], *map(_accumulated, now[size:], cts[size:])]
 
         moved = chosen(captured, moving)
         cts = fori(0, steps, [*seeds, *(zeros(x.type) for x in moved)], back)
@@ -250,10 +273,8 @@ def _cond_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], a
 
     def pull(given: Sequence[Tangent]) -> list[Tangent]:
         seeds = filled(chosen(given, active), chosen(outs, active))
-        bodies = [
-            lambda p=_vjp_program(b, moving, active): run(p, [*values, *seeds])  # the branch runs again
-            for b in n.regions
-        ]
+        programs = [_vjp_program(b, moving, active) for b in n.regions]
+        bodies = [lambda p=p, x=x: run(p, [*values, *seeds, *x]) for p, x in programs]  # the branch runs again
         return [None, *spread(branch(pred, bodies[0], bodies[1], n.params[0]), moving)]
 
     return outs, active, pull
@@ -262,11 +283,11 @@ def _cond_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], a
 # ---- batching -----------------------------------------------------------------------------------
 
 
-def _region_batch(body: Body, values: Sequence[Value], mapped: Sequence[bool], want: Sequence[bool], size: int) -> list[Value]:
+def _region_batch(
+    body: Body, values: Sequence[Value], mapped: Sequence[bool], want: Sequence[bool], size: int
+) -> list[Value]:
     """A body over a mapped axis; the wanted results carry it."""
-    outs, which = batching.vmap(
-        body, dict(zip(body.args, values, strict=True)), set(chosen(body.args, mapped))
-    )
+    outs, which = batching.vmap(body, dict(zip(body.args, values, strict=True)), set(chosen(body.args, mapped)))
     return [with_mapped_axis(x, m, size) if w else x for x, m, w in zip(outs, which, want, strict=True)]
 
 
@@ -280,12 +301,15 @@ def node_batch(n: RegionNode, operands: Sequence[Value], mapped: Sequence[bool])
     count = len(n.results)
     want = depends(n, mapped, control=True)
     captured = operands[count:]
-    first = [with_mapped_axis(x, m, size) if w else x for x, m, w in zip(operands[:count], mapped[:count], want, strict=True)]
+    first = [
+        with_mapped_axis(x, m, size) if w else x for x, m, w in zip(operands[:count], mapped[:count], want, strict=True)
+    ]
     hidden = mapped[count:]
     body = n.regions[-1]
     if n.op is FORI:
+        lower, upper = n.params
         outs = fori(
-            *n.params, first,
+            lower, upper, first,
             lambda i, now: _region_batch(body, [i, *now, *captured], [False, *want, *hidden], want, size),
         )  # fmt: skip
         return outs, want
@@ -315,11 +339,13 @@ def _select(pred: Value, on_true: Value, on_false: Value) -> Value:
     return apply(WHERE, (mask, on_true, on_false))
 
 
-def _cond_batch(n: RegionNode, operands: Sequence[Value], mapped: Sequence[bool], size: int) -> tuple[list[Value], list[bool]]:
+def _cond_batch(
+    n: RegionNode, operands: Sequence[Value], mapped: Sequence[bool], size: int
+) -> tuple[list[Value], list[bool]]:
     pred, *values = operands
     lanes = n.params[0]
     if not mapped[0] and not lanes:
-        want = depends(n, mapped)
+        want = depends(n, mapped, control=True)
         bodies = [lambda b=b: _region_batch(b, values, mapped[1:], want, size) for b in n.regions]
         return branch(pred, bodies[0], bodies[1]), want
     # Each lane has a branch of its own. Every operand gets the lanes' axis, so that what a lane's other branch computes
@@ -344,7 +370,7 @@ def expanded(graph: Graph) -> Graph:
         outs = _expand(body, new.args)
         new.finish(outs)
     count = len(graph.args)
-    hidden = {a: b for a, b in zip(body.args, new.args[:count], strict=True)}
+    hidden = dict(zip(body.args, new.args[:count], strict=True))
     new.captures = {**{x: hidden[a] for x, a in graph.captures.items()}, **new.captures}
     return new
 
@@ -354,7 +380,7 @@ def _unexpanded(nodes: Sequence[Any]) -> bool:
     return any(
         n.op is CALL or (n.op is COND and n.params[0]) or any(_unexpanded(b.nodes) for b in n.regions)
         for n in nodes
-        if n.__class__ is RegionNode
+        if isinstance(n, RegionNode)
     )
 
 
@@ -364,7 +390,7 @@ def _expand(body: Body, arguments: Sequence[Value]) -> list[Value]:
     for n in body.nodes:
         graph.location = n._loc
         operands = tuple([env[k] for k in n.operands])
-        if n.__class__ is not RegionNode:
+        if not isinstance(n, RegionNode):
             env[n] = graph.emit(n.op, operands, n.params)
             continue
         count = len(n.results)
@@ -381,7 +407,8 @@ def _expand(body: Body, arguments: Sequence[Value]) -> list[Value]:
         elif n.op is FORI:
             captured = operands[count:]
             step = n.regions[0]
-            outs = fori(*n.params, operands[:count], lambda i, now, s=step, c=captured: _expand(s, [i, *now, *c]))
+            lower, upper = n.params
+            outs = fori(lower, upper, operands[:count], lambda i, now, s=step, c=captured: _expand(s, [i, *now, *c]))
         else:
             captured = operands[count:]
             test, step = n.regions

@@ -8,7 +8,7 @@ forward and reverse mode cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from quabla.ops.dispatch import Value
 from quabla.ops.registry import Op
@@ -101,7 +101,7 @@ def _backward(body: Body, env: Env, linear: set[TraceTensor], seed: Value) -> li
     graph = current_graph()
     arguments = [a for a in body.args if a in linear]
     tape: list[TraceTensor] = []
-    for n in body.nodes:
+    for n in cast("Sequence[TraceTensor]", body.nodes):  # rules of ops are made of ops without regions
         if linear.isdisjoint(n.operands):
             env[n] = graph.emit(n.op, tuple([env[k] for k in n.operands]), n.params)
         else:
@@ -120,13 +120,14 @@ def _backward(body: Body, env: Env, linear: set[TraceTensor], seed: Value) -> li
     return [cts.get(a) for a in arguments]
 
 
-def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullback]:
+def vjp(body: Body, env: Env, wrt: set[TraceTensor], rule: Any = None) -> tuple[list[Value], Pullback]:
     """Emit a body; returns its results and the function that emits the backward part.
 
     Args:
         body: what to differentiate.
         env: the value of each argument; extended.
         wrt: the arguments to differentiate.
+        rule: takes the place of the vjp of every op with regions.
     """
     graph = current_graph()
     tape: list[tuple[Any, Any, list[bool], Any]] = []
@@ -134,9 +135,9 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
     for n in body.nodes:
         graph.location = n._loc
         operands = tuple([env[k] for k in n.operands])
-        if n.__class__ is RegionNode:
+        if isinstance(n, RegionNode):
             which = [k in active for k in n.operands]
-            results, moving, pull = n.op.vjp(n, operands, which)
+            results, moving, pull = (rule or n.op.vjp)(n, operands, which)
             env.update(zip(n.results, results, strict=True))
             if pull is not None:
                 active.update(r for r, m in zip(n.results, moving, strict=True) if m)
@@ -158,7 +159,7 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor]) -> tuple[list[Value], Pullb
                 cts[k] = add_tangents(cts.get(k), c)
         for n, operands, which, out in reversed(tape):
             into.location = n._loc
-            if n.__class__ is RegionNode:
+            if isinstance(n, RegionNode):
                 given = [cts.pop(r, None) for r in n.results]
                 if any(c is not None for c in given):
                     for k, c in zip(n.operands, operands(given), strict=True):

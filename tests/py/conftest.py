@@ -45,9 +45,9 @@ def _settings_restored():
     """``quabla.config`` as it was before each test."""
     from quabla.config import config
 
-    engine = config.cpu_engine
+    engine, policy = config.cpu_engine, config.loop_checkpoint
     yield
-    config.cpu_engine = engine
+    config.cpu_engine, config.loop_checkpoint = engine, policy
 
 
 @pytest.fixture

@@ -393,7 +393,10 @@ def test_ops_of_other_dialects_are_not_read():
       %0 = arith.addf %x, %x : tensor<2xf64>
       return %0 : tensor<2xf64>
     }""")
-    assert error.message == "'arith.addf' is not a qb op: only qb ops can be read, with tensor.cast and func.return"
+    assert error.message == (
+        "'arith.addf' is not a qb op: only qb ops can be read, with tensor.cast and func.return, and scf.for, scf.if "
+        "and scf.while around them"
+    )
     assert (error.file, error.line, error.column) == ("-", 2, 12)
 
 

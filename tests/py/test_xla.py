@@ -23,7 +23,7 @@ from quabla.tracing.graph import build
 #: Ops whose results must be the same bits.
 EXACT = (  # noqa: SIM905
     "add sub mul div sqrt neg abs sign floor ceil round compare where maximum minimum greater max min cast constant "
-    "reshape broadcast transpose slice pad concat gather tril triu stop_gradient"
+    "reshape broadcast transpose slice pad concat gather tril triu stop_gradient take put add_at barrier"
 ).split()
 #: How far XLA's float64 functions may be from NumPy's, in units in the last place.
 ULPS = 16
@@ -309,13 +309,19 @@ from quabla.ops.registry import lookup
 from quabla.ops.types import tensor_type
 from quabla.runtime import xla
 from quabla.tracing.graph import build
+from quabla.tracing.regions import fori
+
+def step(a, b, c):
+    return apply(lookup("add"), (apply(lookup("mul"), (a, b)), c))
 
 def run(dtype):
     t = tensor_type((64,), dtype)
-    module = lower(build([t] * 3, None, lambda a, b, c: [apply(lookup("add"), (apply(lookup("mul"), (a, b)), c))]))
+    module = lower(build([t] * 3, None, lambda a, b, c: [
+        step(a, b, c), *fori(0, 2, [c], lambda i, now: [step(a, now[0], b)])]))
     widen(module)
     x = np.random.default_rng(0).normal(size=(3, 64)).astype(dtype.numpy)
-    return np.sum(xla.compile(module)(list(x))[0] != x[0] * x[1] + x[2])
+    straight, looped = xla.compile(module)(list(x))
+    return np.sum(straight != x[0] * x[1] + x[2]) + np.sum(looped != x[0] * (x[0] * x[2] + x[1]) + x[1])
 
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")

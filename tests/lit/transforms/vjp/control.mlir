@@ -1,0 +1,84 @@
+// RUN: qb-opt %s --qb-vjp | filecheck %s
+
+// Reverse mode of loops and choices: the cotangents come last.
+
+// a' = sin(a) w for 5 times. The forward loop keeps every a. The backward loop goes from the last to the first and
+// multiplies the cotangent by w cos(a); sin(a) times the cotangent adds up to the cotangent of w.
+// CHECK-LABEL: func.func @loop(
+// CHECK-SAME: %arg0: tensor<3xf64> {{.*}}, %arg1: tensor<3xf64> {{.*}}, %arg2: tensor<3xf64>
+// CHECK: [[TAPE:%.+]]:2 = scf.for [[IV:%.+]] = %c0 to %c5 step %c1 iter_args([[A:%.+]] = %arg0, [[ROWS:%.+]] = %{{.+}})
+// CHECK: [[I:%.+]] = "qb.index"([[IV]])
+// CHECK: [[KEPT:%.+]] = "qb.put"([[ROWS]], [[A]], [[I]])
+// CHECK: [[S:%.+]] = "qb.sin"([[A]])
+// CHECK: [[NEXT:%.+]] = "qb.mul"([[S]], %arg1)
+// CHECK: scf.yield [[NEXT]], [[KEPT]]
+// CHECK: [[CTS:%.+]]:2 = scf.for [[JV:%.+]] = %c0 to %c5 step %c1 iter_args([[CT:%.+]] = %arg2, [[CW:%.+]] = %{{.+}})
+// CHECK: [[J:%.+]] = "qb.index"([[JV]])
+// CHECK: [[LAST:%.+]] = "qb.constant"() {value = dense<4.000000e+00> : tensor<f64>}
+// CHECK: [[ROW:%.+]] = "qb.sub"([[LAST]], [[J]])
+// CHECK: [[OLD:%.+]] = "qb.take"([[TAPE]]#1, [[ROW]])
+// CHECK-DAG: [[SIN:%.+]] = "qb.sin"([[OLD]])
+// CHECK-DAG: [[COS:%.+]] = "qb.cos"([[OLD]])
+// CHECK-DAG: [[CTW:%.+]] = "qb.mul"([[CT]], %arg1)
+// CHECK-DAG: [[PART:%.+]] = "qb.mul"([[CT]], [[SIN]])
+// CHECK-DAG: [[CX:%.+]] = "qb.mul"([[CTW]], [[COS]])
+// CHECK-DAG: [[SUM:%.+]] = "qb.add"([[CW]], [[PART]])
+// CHECK: scf.yield [[CX]], [[SUM]]
+// CHECK: return [[TAPE]]#0, [[CTS]]#0, [[CTS]]#1
+func.func @loop(%x: tensor<3xf64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %r = scf.for %i = %c0 to %c5 step %c1 iter_args(%a = %x) -> tensor<3xf64> {
+    %0 = "qb.sin"(%a) : (tensor<3xf64>) -> tensor<3xf64>
+    %1 = "qb.mul"(%0, %w) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    scf.yield %1 : tensor<3xf64>
+  }
+  return %r : tensor<3xf64>
+}
+
+// A linear step reads no carry, so there is no tape: one loop forward, and one backward that multiplies by w.
+// CHECK-LABEL: func.func @linear(
+// CHECK-NOT: qb.put
+// CHECK: scf.for
+// CHECK: [[CTS:%.+]] = scf.for %{{.+}} = %c0 to %c5 step %c1 iter_args([[CT:%.+]] = %arg1)
+// CHECK-NOT: qb.take
+// CHECK: [[TWO:%.+]] = "qb.constant"() {value = dense<2.000000e+00> : tensor<f64>}
+// CHECK: [[C:%.+]] = "qb.mul"([[CT]], [[TWO]])
+// CHECK: scf.yield [[C]]
+// CHECK: return %{{.+}}, [[CTS]]
+func.func @linear(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %two = "qb.constant"() {value = dense<2.0> : tensor<f64>} : () -> tensor<f64>
+  %r = scf.for %i = %c0 to %c5 step %c1 iter_args(%a = %x) -> tensor<3xf64> {
+    %0 = "qb.mul"(%a, %two) : (tensor<3xf64>, tensor<f64>) -> tensor<3xf64>
+    scf.yield %0 : tensor<3xf64>
+  }
+  return %r : tensor<3xf64>
+}
+
+// The cotangent goes through the branch that was taken: cos(x) or exp(x) times the cotangent.
+// CHECK-LABEL: func.func @choice(
+// CHECK: [[R:%.+]] = scf.if
+// CHECK: [[CX:%.+]] = scf.if %{{.+}} -> (tensor<3xf64>) {
+// CHECK: [[COS:%.+]] = "qb.cos"(%arg1)
+// CHECK: [[T:%.+]] = "qb.mul"(%arg2, [[COS]])
+// CHECK: scf.yield [[T]]
+// CHECK: } else {
+// CHECK: [[EXP:%.+]] = "qb.exp"(%arg1)
+// CHECK: [[F:%.+]] = "qb.mul"(%arg2, [[EXP]])
+// CHECK: scf.yield [[F]]
+// CHECK: return [[R]], [[CX]]
+func.func @choice(%p: tensor<i1>, %x: tensor<3xf64>) -> tensor<3xf64> {
+  %q = tensor.extract %p[] : tensor<i1>
+  %r = scf.if %q -> tensor<3xf64> {
+    %0 = "qb.sin"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+    scf.yield %0 : tensor<3xf64>
+  } else {
+    %0 = "qb.exp"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+    scf.yield %0 : tensor<3xf64>
+  }
+  return %r : tensor<3xf64>
+}
