@@ -75,7 +75,7 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
 class Jit:
     """What ``jit`` returns: calls its function through compiled programs, one for each signature."""
 
-    __slots__ = ("__weakref__", "_cache", "_fun", "_static", "_static_names", "device", "precision")
+    __slots__ = ("__weakref__", "_cache", "_fun", "_parameters", "_static", "_static_names", "device", "precision")
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Jit:
         self._fun = fun
         self.device = device
         self.precision = precision
-        self._static, self._static_names = _static_arguments(fun, static_argnums, static_argnames)
+        self._static, self._static_names, self._parameters = _static_arguments(fun, static_argnums, static_argnames)
         self._cache = SignatureCache(repr(self), max_traces, _describe)
 
     def __repr__(self) -> str:
@@ -140,9 +140,10 @@ class Jit:
         static = set()
         for i in self._static:
             k = i + len(args) if i < 0 else i
-            if not 0 <= k < len(args) and not self._static_names.intersection(kwargs):
+            if 0 <= k < len(args):
+                static.add(k)
+            elif i not in self._parameters:
                 raise ValueError(f"{self!r}: static_argnums {i} is out of range for {len(args)} positional arguments")
-            static.add(k)
         return Call(args, kwargs, static, self._static_names)
 
     def trace(self, call: Call) -> Traced:
@@ -235,25 +236,30 @@ class Compiled:
         return self._program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
 
 
-def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str]]:
-    """Static positions and names; each implies the other where the function's signature is known."""
+def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str], range]:
+    """Static positions and names; each implies the other where the function's signature is known.
+
+    The range is of the positions that have a name: a call may leave them to a keyword or a default.
+    """
     positions = (nums,) if isinstance(nums, int) else tuple(nums)
     given = (names,) if isinstance(names, str) else tuple(names)
     if any(isinstance(i, bool) or not isinstance(i, int) for i in positions):
         raise TypeError(f"jit: static_argnums must be ints, got {nums!r}")
     if not positions and not given:
-        return (), set()
+        return (), set(), range(0)
     parameters = _parameters(fun)
     if parameters is None:
-        return positions, set(given)
+        return positions, set(given), range(0)
     by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_any = any(p.kind == p.VAR_KEYWORD for p in parameters)
     for n in given:
         if not takes_any and n not in [p.name for p in parameters]:
             raise ValueError(f"jit: static_argnames has {n!r}, which {function_name(fun)} does not take")
+    if not any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        positions = tuple([i + len(by_name) if -len(by_name) <= i < 0 else i for i in positions])
     implied = {by_name[i] for i in positions if -len(by_name) <= i < len(by_name)}
     also = [by_name.index(n) for n in given if n in by_name]
-    return tuple(dict.fromkeys((*positions, *also))), implied | set(given)
+    return tuple(dict.fromkeys((*positions, *also))), implied | set(given), range(len(by_name))
 
 
 def _parameters(fun: Callable[..., Any]) -> list[Any] | None:

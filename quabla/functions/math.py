@@ -450,7 +450,7 @@ def _limited(x: Value, bound: Value, kind: str, given: Any) -> Value:
 def mod(x1: object, x2: object) -> Value:
     """The remainder of ``x1 / x2`` with the sign of ``x2``, elementwise and exact: ``x1 - floor(x1 / x2) * x2``.
 
-    Its derivatives are 1 and ``-floor(x1 / x2)``; both are 0 where the remainder is 0, which is where it jumps.
+    Its derivatives are 1 and ``-floor(x1 / x2)``, where the remainder is 0 and jumps too.
 
     Raises:
         ValueError: for different float dtypes or shapes that do not broadcast.
@@ -465,6 +465,8 @@ def mod(x1: object, x2: object) -> Value:
     negative = test(y, "less", 0.0)
     opposite = apply(COMPARE, (test(r, "less", 0.0), negative), ("not_equal",))
     zero = choose(negative, scalar(-0.0, y.type.dtype), 0.0)
+    # A zero takes the sign of the divisor and keeps the derivatives of r.
+    zero = zero - (apply(STOP_GRADIENT, (r,)) - r)
     return weakly(choose(test(r, "equal", 0.0), zero, choose(opposite, r + y, r)), weak)
 
 

@@ -99,7 +99,7 @@ class ValueAndGrad(Transformed):
         if result.type.shape != () or not result.type.dtype.is_float:
             raise ValueError(
                 f"{self!r}: the function must return a rank-0 float array, got {result.type}"
-                f"{errors.at(result.location)}; reduce it with sum or mean, or use jacobian"
+                f"{errors.at(result.location) or errors.at_user_line()}; reduce it with sum or mean, or use jacobian"
             )
         return result, aux
 
