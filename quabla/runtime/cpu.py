@@ -19,7 +19,7 @@ __all__ = ["CpuEngine"]
 # engines are bound by the same memory and NumPy's loops are as wide: what XLA saves is the cost of each kernel's call.
 _PLAN_CALL: Final = 3.0
 _PLAN_OP: Final = 0.6
-_PLAN_PRODUCT: Final = 40.0  # waking BLAS's threads, which is worse the busier the machine
+_PLAN_PRODUCT: Final = 1000.0  # waking BLAS's threads, which is worse the busier the machine
 _XLA_CALL: Final = 14.0
 _XLA_OP: Final = 0.04
 _COMPILE: Final = 60_000.0

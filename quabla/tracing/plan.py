@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.graph import Body, Graph, TraceTensor
@@ -20,8 +21,8 @@ __all__ = ["Plan"]
 #: Buffers of at least this many elements are dropped, or written over, at their last use.
 LARGE: Final = 512
 
-#: BLAS computes products of at least this many multiplications with several threads.
-LARGE_PRODUCT: Final = 1 << 18
+#: BLAS computes products of more multiplications with several threads.
+LARGE_PRODUCT: Final = MOST
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
@@ -80,7 +81,7 @@ class Plan:
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
-            if op is MATMUL and size * n.operands[0].type.shape[-1] >= LARGE_PRODUCT:
+            if op is MATMUL and size * n.operands[0].type.shape[-1] > LARGE_PRODUCT:
                 self.large_products += 1
             if size >= LARGE:
                 self.bytes_moved += (len(slots) + 1) * size * n.type.dtype.numpy.itemsize
