@@ -8,6 +8,7 @@ Example:
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 __all__ = ["Config", "config"]
@@ -23,12 +24,15 @@ class Config:
             ``"xla"`` compiles with XLA before the first call; ``"auto"`` (the default) answers with the
             plan and moves to XLA once an estimate from op counts, bytes and calls says that compiling
             pays. The choice never changes a result beyond rounding.
+        full_tracebacks: whether an exception that leaves ``jit``, ``grad``, ... also shows the package's own
+            frames, which are dropped by default; the environment variable ``QUABLA_FULL_TRACEBACKS=1`` sets it.
     """
 
-    __slots__ = ("_cpu_engine",)
+    __slots__ = ("_cpu_engine", "full_tracebacks")
 
     def __init__(self) -> None:
         self._cpu_engine = "auto"
+        self.full_tracebacks = os.environ.get("QUABLA_FULL_TRACEBACKS", "") not in ("", "0")
 
     @property
     def cpu_engine(self) -> str:
@@ -41,7 +45,7 @@ class Config:
         self._cpu_engine = value
 
     def __repr__(self) -> str:
-        return f"Config(cpu_engine={self._cpu_engine!r})"
+        return f"Config(cpu_engine={self._cpu_engine!r}, full_tracebacks={self.full_tracebacks})"
 
 
 config: Final = Config()
