@@ -79,17 +79,14 @@ def train(params: Params, points: Any, steps: int) -> tuple[Params, list[float],
         # Numbers that change are passed as arrays: a Python number is part of the program, and would be compiled again.
         value, params, m, v = step(params, m, v, qb.array(i + 1.0), qb.array(decay), points)
         losses.append(value.item())
-        if (i + 1) % 100 == 0 or i + 1 == steps:
+        # A terminal shows one line that changes; a file or a pipe gets a line now and then.
+        changing = sys.stdout.isatty()
+        last = i + 1 == steps
+        if last or (i + 1) % (100 if changing else 500) == 0:
             rate = (i + 1) / (time.perf_counter() - started)
-            show(f"step {i + 1:5d}/{steps}   loss {losses[-1]:.3e}   {rate:6.0f} steps/s")
-    print()
+            line = f"step {i + 1:5d}/{steps}   loss {losses[-1]:.3e}   {rate:6.0f} steps/s"
+            print(f"\r{line}" if changing else line, end="" if changing and not last else "\n", flush=True)
     return params, losses, step
-
-
-def show(line: str) -> None:
-    """Progress on one line, which a later one overwrites."""
-    sys.stdout.write("\r" + line)
-    sys.stdout.flush()
 
 
 def plot(file: Path, x: np.ndarray[Any, Any], u: np.ndarray[Any, Any], losses: list[float]) -> None:
@@ -140,7 +137,7 @@ def main(argv: list[str] | None = None) -> float:
         plot(out / "pinn_poisson.png", x, u, losses)
         print(f"solution, error and loss:    {out / 'pinn_poisson.png'}")
     except ModuleNotFoundError as missing:
-        print(f"no plot: {missing.name} is not installed")
+        print(f"no plot: {missing.name} is not installed; get it with: {sys.executable} -m pip install {missing.name}")
     error = float(np.abs(u - np.sin(np.pi * x)).max())
     print(f"max abs error: {error:.3e}")
     return error

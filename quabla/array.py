@@ -90,8 +90,8 @@ class Tensor(Methods, Array):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "a Tensor cannot be copied or pickled: it is immutable, so share it; write it to a file with quabla.save, "
-            "or export it with numpy()"
+            "a Tensor cannot be pickled; pickle the NumPy array that numpy() gives, and make a Tensor of it again with "
+            "quabla.array"
         )
 
     # ---- values out -----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ Example:
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 __all__ = ["Config", "config"]
@@ -27,13 +28,16 @@ class Config:
             every iteration; ``"sqrt"`` at the start of blocks of about the square root of the length, from which a
             block is run again; an int sets the length of the blocks; ``"auto"`` (the default) keeps small tapes in
             full and large ones in blocks. It is read when a program is differentiated.
+        full_tracebacks: whether an exception that leaves ``jit``, ``grad``, ... also shows the package's own
+            frames, which are dropped by default; the environment variable ``QUABLA_FULL_TRACEBACKS=1`` sets it.
     """
 
-    __slots__ = ("_cpu_engine", "_loop_checkpoint")
+    __slots__ = ("_cpu_engine", "_loop_checkpoint", "full_tracebacks")
 
     def __init__(self) -> None:
         self._cpu_engine = "auto"
         self._loop_checkpoint: str | int = "auto"
+        self.full_tracebacks = os.environ.get("QUABLA_FULL_TRACEBACKS", "") not in ("", "0")
 
     @property
     def loop_checkpoint(self) -> str | int:
@@ -57,7 +61,10 @@ class Config:
         self._cpu_engine = value
 
     def __repr__(self) -> str:
-        return f"Config(cpu_engine={self._cpu_engine!r}, loop_checkpoint={self._loop_checkpoint!r})"
+        return (
+            f"Config(cpu_engine={self._cpu_engine!r}, loop_checkpoint={self._loop_checkpoint!r}, "
+            f"full_tracebacks={self.full_tracebacks})"
+        )
 
 
 config: Final = Config()

@@ -17,15 +17,19 @@ class dtype:
 
     Attributes:
         name: the NumPy name, ``"float64"``, ``"float32"`` or ``"bool"``.
-        numpy: the NumPy dtype of the storage.
+        numpy: the NumPy dtype of the storage; also ``dtype``, the name under which NumPy looks for it, so that
+            ``np.zeros(3, dtype=x.dtype)`` works.
+        type: NumPy's class of scalars, such as ``np.float64``.
         mlir: the element type's name in MLIR, ``"f64"``, ``"f32"`` or ``"i1"``.
         is_float: whether values can be differentiated.
     """
 
-    __slots__ = ("_repr", "_short", "is_float", "mlir", "name", "numpy")
+    __slots__ = ("_repr", "_short", "dtype", "is_float", "mlir", "name", "numpy", "type")
 
     name: str
     numpy: np.dtype[Any]
+    dtype: np.dtype[Any]
+    type: type[np.generic]
     mlir: str
     is_float: bool
 
@@ -45,7 +49,8 @@ class dtype:
 def _make(name: str, short: str, mlir: str, numpy: Any, public: str) -> dtype:
     d = object.__new__(dtype)
     d.name, d._short, d._repr, d.mlir = name, short, f"quabla.{public}", mlir
-    d.numpy = np.dtype(numpy)
+    d.numpy = d.dtype = np.dtype(numpy)
+    d.type = d.numpy.type
     d.is_float = d.numpy.kind == "f"
     return d
 

@@ -1,11 +1,15 @@
-"""Exceptions and warnings, and the user's own file and line for their messages."""
+"""Exceptions and warnings, and the user's own file and line in their messages and tracebacks."""
 
 from __future__ import annotations
 
 import os
 import sys
-from types import CodeType
-from typing import Final
+from collections.abc import Callable
+from functools import wraps
+from types import CodeType, TracebackType
+from typing import Final, ParamSpec, TypeVar
+
+from quabla.config import config
 
 __all__ = [
     "QuablaError",
@@ -43,7 +47,10 @@ class RetraceLimitError(QuablaError, ValueError):
 
 
 class RetraceWarning(UserWarning):
-    """A trace was evicted from a full cache: a later call with its signature will trace again."""
+    """A trace was evicted from a full cache: a later call with its signature will trace again.
+
+    A function warns at its first eviction, and then each time their number has doubled.
+    """
 
 
 # ---- the user's line ----------------------------------------------------------------------------
@@ -51,6 +58,9 @@ class RetraceWarning(UserWarning):
 #: A place in a user's program: a code object and the index of an instruction in it. Decoding a line
 #: number costs more than recording an op, so it is left until somebody asks.
 Location = tuple[CodeType, int]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _PACKAGE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ours: dict[str, bool] = {}
@@ -97,10 +107,49 @@ def at(location: Location | tuple[str, int] | None) -> str:
     """A location as the tail of a message: ``" (model.py:12)"``, empty where it is unknown."""
     if location is None:
         return ""
+    return f" ({place(location)})"
+
+
+def place(location: Location | tuple[str, int]) -> str:
+    """A location as text, such as ``model.py:12``."""
     name, line = file_and_line(location)
-    return f" ({name}:{line})"
+    return f"{name}:{line}"
 
 
 def at_user_line() -> str:
     """The caller's user line as the tail of a message."""
     return at(user_location(1))
+
+
+def hide_library_frames(error: Exception) -> None:
+    """Leave only the user's frames in the traceback of an exception that is about to leave the package.
+
+    For the ``except`` clause around a call of a user's function; a bare ``raise`` must follow, since that adds no
+    frame of its own.
+    """
+    if config.full_tracebacks:
+        return
+    frames: list[TracebackType] = []
+    tb = error.__traceback__
+    while tb is not None:
+        if not is_library_file(tb.tb_frame.f_code.co_filename):
+            frames.append(tb)
+        tb = tb.tb_next
+    kept = None
+    for tb in reversed(frames):
+        kept = TracebackType(kept, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    error.__traceback__ = kept
+
+
+def hiding_library_frames(fun: Callable[_P, _R]) -> Callable[_P, _R]:
+    """``fun`` with the package's frames hidden from what it raises; calls that must be fast have the clause itself."""
+
+    @wraps(fun)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as e:
+            hide_library_frames(e)
+            raise
+
+    return call

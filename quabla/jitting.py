@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from quabla.compiler import Program
 from quabla.devices import parse, require
 from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
-from quabla.tracing.trace import Arguments, Traced, trace
-from quabla.transforms.staging import StagedProgram, check_callable, describe_key, function_name
+from quabla.tracing.trace import Arguments, Traced, input_names, parameters_of, trace
+from quabla.transforms.staging import StagedProgram, Wrapper, check_callable, describe_key, function_name
 
 __all__ = ["Call", "Compiled", "Jit", "Lowered", "jit"]
 
@@ -72,10 +71,12 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
     return tree.exact_key(value)
 
 
-class Jit:
+class Jit(Wrapper):
     """What ``jit`` returns: calls its function through compiled programs, one for each signature."""
 
-    __slots__ = ("__weakref__", "_cache", "_fun", "_static", "_static_names", "device", "precision")
+    __slots__ = ("_parameters", "_static", "_static_names", "device", "precision")
+
+    transform = "jit"
 
     def __init__(
         self,
@@ -100,35 +101,32 @@ class Jit:
         self._fun = fun
         self.device = device
         self.precision = precision
-        self._static, self._static_names = _static_arguments(fun, static_argnums, static_argnames)
+        self._static, self._static_names, self._parameters = _static_arguments(fun, static_argnums, static_argnames)
         self._cache = SignatureCache(repr(self), max_traces, _describe)
 
-    def __repr__(self) -> str:
-        return f"jit({function_name(self._fun)})"
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if dispatch.emitters.graphs:
+        try:
+            if dispatch.emitters.graphs:
+                call = self.take_apart(args, kwargs)
+                return call.run(self._fun, call.args.rebuild(call.args.leaves))
+            if not kwargs and not self._static:
+                key: list[Any] = [(None,) * len(args)]
+                for a in args:
+                    if a.__class__ is not Tensor or a.weak:
+                        break
+                    key.append(a.type)
+                else:
+                    program = self._cache.get(tuple(key))
+                    if program is not None:
+                        return program([a.data for a in args])
             call = self.take_apart(args, kwargs)
-            return call.run(self._fun, call.args.rebuild(call.args.leaves))
-        if not kwargs and not self._static:
-            key: list[Any] = [(None,) * len(args)]
-            for a in args:
-                if a.__class__ is not Tensor or a.weak:
-                    break
-                key.append(a.type)
-            else:
-                program = self._cache.get(tuple(key))
-                if program is not None:
-                    return program([a.data for a in args])
-        call = self.take_apart(args, kwargs)
-        program = self._cache.get(call.key)
-        if program is None:
-            program = self._cache.add(call.key, lambda: StagedProgram(self.trace(call)))
-        return program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind like a function, so that methods can be compiled; the instance is an argument like any other."""
-        return self if instance is None else MethodType(self, instance)
+            program = self._cache.get(call.key)
+            if program is None:
+                program = self._cache.add(call.key, lambda: StagedProgram(self.trace(call)))
+            return program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The traced and the static arguments of a call.
@@ -140,19 +138,21 @@ class Jit:
         static = set()
         for i in self._static:
             k = i + len(args) if i < 0 else i
-            if not 0 <= k < len(args) and not self._static_names.intersection(kwargs):
+            if 0 <= k < len(args):
+                static.add(k)
+            elif i not in self._parameters:
                 raise ValueError(f"{self!r}: static_argnums {i} is out of range for {len(args)} positional arguments")
-            static.add(k)
         return Call(args, kwargs, static, self._static_names)
 
     def trace(self, call: Call) -> Traced:
         """Trace the function for one call."""
-        return trace(self._fun, call.args, lambda built: call.run(self._fun, built))
+        return trace(self._fun, call.args, lambda built: call.run(self._fun, built), call.labels())
 
     def describe(self, key: tuple[Any, ...]) -> str:
         """A signature as text."""
         return _describe(key)
 
+    @errors.hiding_library_frames
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Trace without running.
 
@@ -168,7 +168,7 @@ class Jit:
         """
         call = self.take_apart(args, kwargs)
         with_names = self.trace(call)
-        with_names.graph.names[: len(list(call.args.types()))] = input_names(self._fun, call)
+        with_names.graph.names[: len(list(call.args.types()))] = input_names(self._fun, call.args, call.labels())
         return Lowered(self, call, with_names)
 
 
@@ -235,55 +235,30 @@ class Compiled:
         return self._program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
 
 
-def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str]]:
-    """Static positions and names; each implies the other where the function's signature is known."""
+def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str], range]:
+    """Static positions and names; each implies the other where the function's signature is known.
+
+    The range is of the positions that have a name: a call may leave them to a keyword or a default.
+    """
     positions = (nums,) if isinstance(nums, int) else tuple(nums)
     given = (names,) if isinstance(names, str) else tuple(names)
     if any(isinstance(i, bool) or not isinstance(i, int) for i in positions):
         raise TypeError(f"jit: static_argnums must be ints, got {nums!r}")
     if not positions and not given:
-        return (), set()
-    parameters = _parameters(fun)
+        return (), set(), range(0)
+    parameters = parameters_of(fun)
     if parameters is None:
-        return positions, set(given)
+        return positions, set(given), range(0)
     by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_any = any(p.kind == p.VAR_KEYWORD for p in parameters)
     for n in given:
         if not takes_any and n not in [p.name for p in parameters]:
             raise ValueError(f"jit: static_argnames has {n!r}, which {function_name(fun)} does not take")
+    if not any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        positions = tuple([i + len(by_name) if -len(by_name) <= i < 0 else i for i in positions])
     implied = {by_name[i] for i in positions if -len(by_name) <= i < len(by_name)}
     also = [by_name.index(n) for n in given if n in by_name]
-    return tuple(dict.fromkeys((*positions, *also))), implied | set(given)
-
-
-def _parameters(fun: Callable[..., Any]) -> list[Any] | None:
-    import inspect
-
-    try:
-        return list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        return None
-
-
-def input_names(fun: Callable[..., Any], call: Call) -> list[str]:
-    """The inputs' names: the parameter's name and the path inside its pytree, such as ``params/w``."""
-    parameters = _parameters(fun) or []
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
-    names = []
-    for label, span, i in zip(call.labels(), call.args.spans, range(len(call.args.spans)), strict=True):
-        if isinstance(label, str):
-            root = label
-        elif label < len(positional):
-            root = positional[label]
-        else:
-            root = f"{rest}/{label - len(positional)}"
-        leaves = [call.args.leaves[k] for k in span]
-        skeleton = call.args.rebuild_one(i, [0.0] * len(leaves))
-        for (path, _), leaf in zip(tree.flatten_with_path(skeleton)[0], leaves, strict=True):
-            if not isinstance(leaf, (int, float)):
-                names.append("/".join([root, *map(str, path)]))
-    return names
+    return tuple(dict.fromkeys((*positions, *also))), implied | set(given), range(len(by_name))
 
 
 def _shown_static(key: tuple[type, Any]) -> str:

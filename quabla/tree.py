@@ -78,7 +78,10 @@ class TreeDef:
         Raises:
             ValueError: where the pytree does not start with this structure.
         """
-        return self._spec.flatten_up_to(tree)
+        try:
+            return self._spec.flatten_up_to(tree)
+        except ValueError:
+            raise ValueError(f"expected {self.text()}, got {structure(tree).text()}") from None
 
     def paths(self) -> list[Path]:
         """For each leaf, the keys, indices and field names that lead to it."""
@@ -122,7 +125,11 @@ class TreeDef:
         return self._hash
 
     def __repr__(self) -> str:
-        return f"TreeDef({self._walk(_node_text, lambda _: '*')})"
+        return f"TreeDef({self.text()})"
+
+    def text(self, leaves: Sequence[str] | None = None) -> str:
+        """The structure as Python writes it, with these texts in the places of its leaves."""
+        return self._walk(_node_text, lambda i: "*" if leaves is None else leaves[i])
 
 
 def exact_key(value: Any) -> tuple[type, Any]:

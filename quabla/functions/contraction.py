@@ -88,7 +88,10 @@ def _labels(equation: str, term: str, x: Value) -> Labels:
 def _extents(equation: str, values: Sequence[Value], labels: Sequence[Labels]) -> dict[str, int]:
     extents: dict[str, int] = {}
     for v, names in zip(values, labels, strict=True):
+        within: dict[str, int] = {}
         for name, n in zip(names, v.type.shape, strict=True):
+            if within.setdefault(name, n) != n:
+                raise _malformed(equation, f"{name!r} has the extents {within[name]} and {n} in one operand")
             known = extents.get(name, 1)
             if known != n and 1 not in (known, n):
                 raise _malformed(equation, f"{name!r} has the extents {known} and {n}")

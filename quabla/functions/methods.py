@@ -6,7 +6,7 @@ A method that takes what its module function takes is that function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -111,6 +111,13 @@ class Methods:
 
     __hash__ = object.__hash__
     __contains__: ClassVar[None] = None  # would compare rows by identity
+
+    # What cannot change is its own copy.
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
 
     # ---- operators ------------------------------------------------------------------------------
 

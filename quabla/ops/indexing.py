@@ -480,6 +480,11 @@ def select(index: object, shape: Shape) -> Selection:
             out.append(n)
             window.append(item)
         else:
+            if isinstance(item, np.ndarray) or not (hasattr(item, "__index__") or isinstance(item, np.bool_)):
+                raise TypeError(
+                    f"an index must be made of ints, slices, None and ..., got {item!r}; use quabla.gather for a list "
+                    f"of indices and quabla.where for a mask{errors.at_user_line()}"
+                )
             i = static_int("an index", item)
             n = shape[axis]
             if not -n <= i < n:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import errors
+from quabla.ops.blas import on_one_thread
 from quabla.ops.dispatch import Value, apply, promote, weakly
 from quabla.ops.registry import Kernel, Op, Sample, define
 from quabla.ops.rules import align, unbroadcast
@@ -60,17 +61,18 @@ def _infer(types: Sequence[TensorType], params: Params) -> TensorType:
 def _kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     a, b = types
     result = _infer(types, params).shape
+    work = prod(result) * a.shape[-1]
     if a.ndim == 2 == b.ndim:
-        return np.matmul
+        return on_one_thread(np.matmul, work)
     if b.ndim == 2:  # one product of tall matrices instead of many small ones
         rows = (prod(a.shape[:-1]), a.shape[-1])
-        return lambda x, y: np.matmul(x.reshape(rows), y).reshape(result)
+        return on_one_thread(lambda x, y: np.matmul(x.reshape(rows), y).reshape(result), work)
     if a.ndim == 2 and b.shape[-1] == 1:  # a matrix times a stack of columns
         columns = (prod(b.shape[:-2]), b.shape[-2])
-        return lambda x, y: np.matmul(y.reshape(columns), x.T).reshape(result)
+        return on_one_thread(lambda x, y: np.matmul(y.reshape(columns), x.T).reshape(result), work)
     if a.shape[-1] == 1:
         return np.multiply
-    return np.matmul
+    return on_one_thread(np.matmul, a.shape[-1] * a.shape[-2] * b.shape[-1])
 
 
 def _left_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:

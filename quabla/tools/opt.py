@@ -130,6 +130,9 @@ class _Driver:
         if text is None:
             return 1
         source = Source(name, text)
+        if not data.strip():
+            sys.stderr.write(f"{name}:1:1: error: the input is empty; expected MLIR or the text of a program\n")
+            return 1
         if self._line["run-reproducer"]:
             self._pipeline = _stored_pipeline(text)
         c = context()

@@ -21,7 +21,7 @@ class SignatureCache:
         describe: a signature as text, for warnings.
     """
 
-    __slots__ = ("_describe", "_entries", "_lock", "_making", "_owner", "_size")
+    __slots__ = ("_describe", "_entries", "_evictions", "_lock", "_making", "_owner", "_size")
 
     def __init__(self, owner: str, size: int, describe: Callable[[Any], str]) -> None:
         self._owner: Final = owner
@@ -30,6 +30,7 @@ class SignatureCache:
         self._entries: Final[dict[Hashable, Any]] = {}
         self._making: Final[dict[Hashable, threading.RLock]] = {}
         self._lock: Final = threading.RLock()
+        self._evictions = 0
 
     def get(self, key: Hashable) -> Any:
         """The entry for a signature, or None."""
@@ -64,12 +65,17 @@ class SignatureCache:
             evicted = next(iter(self._entries)) if len(self._entries) >= self._size else None
             if evicted is not None:
                 del self._entries[evicted]
+                self._evictions += 1
             self._entries[key] = entry
-        if evicted is not None:
+            count = self._evictions
+        # A loop that always traces again shall hear of it, but not at every step: at 1, 2, 4, 8, ... evictions.
+        if evicted is not None and count & (count - 1) == 0:
             warnings.warn(
                 f"{self._owner}: the trace for {self._describe(evicted)} was evicted to make room for "
-                f"{self._describe(key)}; it keeps {self._size} traces. Keep shapes and static values fixed, or "
-                "raise max_traces",
+                f"{self._describe(key)}; it keeps {self._size} traces"
+                f"{f', and {count} were evicted so far' if count > 1 else ''}. A Python number is part of a trace: pass "
+                "one that changes as an array, quabla.array(number). Keep shapes and static values fixed, or raise "
+                "max_traces",
                 errors.RetraceWarning,
                 stacklevel=_user_stacklevel(),
             )

@@ -84,19 +84,26 @@ class TraceTensor(Methods, Array):
 
     def escaped(self, use: str) -> str:
         """The message for a value that is used outside its trace."""
-        made = errors.at(self.location)
         return (
-            f"{use}: a traced value of type {self.type}, made{made or ' in a trace'}, is used after its trace has "
-            "ended. Return it from the traced function instead of keeping it in a variable"
-            f"{errors.at_user_line()}"
+            f"{use}: {self._described()}, is used after its trace has ended. Return it from the traced function "
+            f"instead of keeping it in a variable{errors.at_user_line()}"
         )
+
+    def _described(self) -> str:
+        """What this value is, for messages."""
+        if self.op is ARGUMENT:
+            name = self.graph.argument_name(self)
+            which = "an argument of the traced function" if name is None else f"the argument {name!r}"
+            return f"{which}, of type {self.type}"
+        made = "in a trace" if self._loc is None else f"at {errors.place(self._loc)}"
+        return f"a traced array of type {self.type}, made {made}"
 
     # A traced value has no numbers: whatever asks for them is told what to use instead.
 
     def _no_value(self, what: str, instead: str) -> NoReturn:
         raise errors.TracerError(
-            f"{what} needs the value of a traced array of type {self.type} (made{errors.at(self.location) or ' here'}), "
-            f"which is not known while tracing{errors.at_user_line()}. {instead}"
+            f"{what} needs the value of {self._described()}, which is not known while "
+            f"tracing{errors.at_user_line()}. {instead}"
         )
 
     def __bool__(self) -> bool:
@@ -109,7 +116,18 @@ class TraceTensor(Methods, Array):
         self._no_value("int()", "Make the argument static, or compute this outside the traced function")
 
     def __index__(self) -> int:
-        self._no_value("an index", "Make the argument static, or use gather with static indices")
+        self._no_value(
+            "an int (for range, an index or a shape)",
+            "Counts, indices and extents must be known while tracing: take them from a shape, or make the argument "
+            "static (static_argnums of quabla.jit)",
+        )
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            self._no_value(
+                f"the format {spec!r}", "Return the array and format it outside; without a format the type is shown"
+            )
+        return str(self)
 
     @property
     def data(self) -> NoReturn:
@@ -138,12 +156,6 @@ class TraceTensor(Methods, Array):
         from quabla.array import numpy_operator
 
         return numpy_operator(ufunc, method, inputs, kwargs)
-
-    def __copy__(self) -> TraceTensor:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> TraceTensor:
-        return self
 
 
 class RegionOp:
@@ -308,10 +320,11 @@ class Graph:
         names: the arguments' names.
         nodes: everything emitted, in order.
         captures: values and large eager arrays from outside, each with the hidden argument that stands for it.
+        call_them: gives the arguments' names in the user's function, for messages while it is traced.
         location: the user's line for what is emitted next, where a transform knows it.
     """
 
-    __slots__ = ("_folding", "_serial", "_table", "args", "captures", "location", "names", "nodes", "outs")
+    __slots__ = ("_folding", "_serial", "_table", "args", "call_them", "captures", "location", "names", "nodes", "outs")
 
     def __init__(
         self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True
@@ -322,6 +335,7 @@ class Graph:
         self.outs: list[TraceTensor] = []
         self.captures: dict[TraceTensor | Tensor, TraceTensor] = {}
         self.location: Any = None
+        self.call_them: Callable[[], list[str]] | None = None
         self._table: dict[Any, TraceTensor] = {}
         self._folding = fold
         self._serial = 0
@@ -332,6 +346,12 @@ class Graph:
 
     def __exit__(self, *exc: object) -> None:
         dispatch.emitters.graphs.pop()
+
+    def argument_name(self, argument: TraceTensor) -> str | None:
+        """What the function being traced calls an argument, such as ``params/w``; None where that is not known."""
+        if self.call_them is None or argument not in self.args:
+            return None
+        return self.call_them()[self.args.index(argument)]
 
     # ---- values from outside --------------------------------------------------------------------
 
@@ -456,6 +476,7 @@ class Graph:
         self.args = [*self.args, *self.captures.values()]
         self.names = [*self.names, *_fresh_names("capture", len(self.captures), self.names)]
         self._table = {}
+        self.call_them = None  # it holds the arguments of the call
         return self
 
     def body(self) -> Body:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
 from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
 from quabla.ops.linalg import MATMUL
@@ -27,8 +28,8 @@ COUNTERS: Final = 4096
 #: How often a while loop is taken to run where a cost is estimated.
 GUESSED_TRIPS: Final = 100
 
-#: BLAS computes products of at least this many multiplications with several threads.
-LARGE_PRODUCT: Final = 1 << 18
+#: BLAS computes products of more multiplications with several threads.
+LARGE_PRODUCT: Final = MOST
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
@@ -103,7 +104,7 @@ class Plan:
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
-            if op is MATMUL and size * n.operands[0].type.shape[-1] >= LARGE_PRODUCT:
+            if op is MATMUL and size * n.operands[0].type.shape[-1] > LARGE_PRODUCT:
                 self.large_products += 1
             if size >= LARGE:
                 self.bytes_moved += (len(slots) + 1) * size * n.type.dtype.numpy.itemsize

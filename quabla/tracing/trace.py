@@ -13,7 +13,17 @@ from quabla.ops import dispatch
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing.graph import Body, Graph, TraceTensor, build, current_graph
 
-__all__ = ["Arguments", "ResultTree", "ShapeDtype", "Traced", "array_leaf", "nested", "trace"]
+__all__ = [
+    "Arguments",
+    "ResultTree",
+    "ShapeDtype",
+    "Traced",
+    "array_leaf",
+    "input_names",
+    "nested",
+    "parameters_of",
+    "trace",
+]
 
 
 class ShapeDtype:
@@ -156,6 +166,43 @@ def leaf_key(x: Any) -> Any:
     return (x.type, True) if x.__class__ is not ShapeDtype and x.weak else x.type
 
 
+def parameters_of(fun: Callable[..., Any]) -> list[Any] | None:
+    """The parameters of a function's signature, or None where it has none."""
+    import inspect
+
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def input_names(fun: Callable[..., Any], args: Arguments, labels: Sequence[int | str]) -> list[str]:
+    """The inputs' names: the parameter's name and the path inside its pytree, such as ``params/w``.
+
+    Args:
+        fun: the function.
+        args: its traced arguments.
+        labels: the position or keyword of each.
+    """
+    parameters = parameters_of(fun) or []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
+    names = []
+    for i, (label, span) in enumerate(zip(labels, args.spans, strict=True)):
+        if isinstance(label, str):
+            root = label
+        elif label < len(positional):
+            root = positional[label]
+        else:
+            root = f"{rest}/{label - len(positional)}"
+        leaves = [args.leaves[k] for k in span]
+        skeleton = args.rebuild_one(i, [0.0] * len(leaves))
+        for (path, _), leaf in zip(tree.flatten_with_path(skeleton)[0], leaves, strict=True):
+            if not isinstance(leaf, (int, float)):
+                names.append("/".join([root, *map(str, path)]))
+    return names
+
+
 # ---- results --------------------------------------------------------------------------------------
 
 
@@ -215,17 +262,25 @@ class Traced:
         self.result = result
 
 
-def trace(fun: Callable[..., Any], args: Arguments, call: Callable[..., Any] | None = None) -> Traced:
+def trace(
+    fun: Callable[..., Any],
+    args: Arguments,
+    call: Callable[..., Any] | None = None,
+    labels: Sequence[int | str] | None = None,
+) -> Traced:
     """Trace ``fun`` with its array leaves replaced by traced values; Python numbers stay what they are.
 
     Args:
         fun: the function.
         args: its arguments; arrays or placeholders give the types.
         call: calls ``fun`` with the rebuilt list of arguments, where that is more than ``fun(*args)``.
+        labels: the position or keyword of each argument, where they are not the positions in order.
     """
     kept: list[Any] = []
 
     def run(*values: TraceTensor) -> list[TraceTensor]:
+        places = range(len(args.spans)) if labels is None else labels
+        current_graph().call_them = lambda: input_names(fun, args, places)
         rest = iter(values)
         leaves = []
         for x in args.leaves:

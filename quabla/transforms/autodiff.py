@@ -95,11 +95,14 @@ class ValueAndGrad(Transformed):
         if result.__class__ is not TraceTensor:
             kind = ValueError if dispatch.is_value(result) or isinstance(result, (int, float)) else TypeError
             what = "a constant that does not depend on the arguments" if kind is ValueError else shown(result)
-            raise kind(f"{self!r}: the function must return a rank-0 float array, got {what}")
+            advice = (
+                "; has_aux=True takes a pair (value, aux)" if isinstance(result, tuple) and not self._has_aux else ""
+            )
+            raise kind(f"{self!r}: the function must return a rank-0 float array, got {what}{advice}")
         if result.type.shape != () or not result.type.dtype.is_float:
             raise ValueError(
                 f"{self!r}: the function must return a rank-0 float array, got {result.type}"
-                f"{errors.at(result.location)}; reduce it with sum or mean, or use jacobian"
+                f"{errors.at(result.location) or errors.at_user_line()}; reduce it with sum or mean, or use jacobian"
             )
         return result, aux
 

@@ -20,6 +20,7 @@ from quabla.transforms.staging import captured_array, check_callable, function_n
 __all__ = ["VjpFunction", "jvp", "vjp"]
 
 
+@errors.hiding_library_frames
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The value of ``fun`` and its derivative along a direction, by forward mode.
 
@@ -137,6 +138,7 @@ class VjpFunction:
     def __repr__(self) -> str:
         return f"vjp({self._name})"
 
+    @errors.hiding_library_frames
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """The cotangents of the primals.
 
@@ -174,6 +176,7 @@ class VjpFunction:
         return v
 
 
+@errors.hiding_library_frames
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of ``fun`` and a function for its vector-Jacobian products, by reverse mode.
 

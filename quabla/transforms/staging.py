@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from quabla import errors
+from quabla import errors, tree
 from quabla.array import wrap
 from quabla.ops import dispatch
 from quabla.ops.types import TensorType
@@ -14,7 +14,16 @@ from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import Engine, engine_for
 from quabla.tracing.trace import Arguments, Traced, trace
 
-__all__ = ["StagedProgram", "Transformed", "check_callable", "function_name", "leaves_like", "run_once", "shown"]
+__all__ = [
+    "StagedProgram",
+    "Transformed",
+    "Wrapper",
+    "check_callable",
+    "function_name",
+    "leaves_like",
+    "run_once",
+    "shown",
+]
 
 #: How many signatures a transformed function other than jit keeps.
 KEPT_TRACES = 64
@@ -32,9 +41,16 @@ def function_name(fun: Any) -> str:
 
 
 def shown(x: object) -> str:
-    """An object for a message: what it looks like and its type."""
-    text = repr(x)
-    return f"{text[:80]}{'...' if len(text) > 80 else ''} of type {type(x).__name__}"
+    """An object for a message: a container by its structure and the types of its leaves, others as they print."""
+    leaves, treedef = tree.flatten(x)
+    if len(leaves) != 1 or leaves[0] is not x:
+        types = [str(v.type) if dispatch.is_value(v) else type(v).__name__ for v in leaves]
+        return f"{_cut(treedef.text(types), 200)}, a {type(x).__name__}"
+    return f"{_cut(repr(x), 80)} of type {type(x).__name__}"
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}..."
 
 
 def leaves_like(treedef: Any, given: Any) -> list[Any]:
@@ -89,24 +105,55 @@ def run_once(fun: Callable[..., Any], args: Arguments) -> Any:
     return StagedProgram(trace(fun, args))([x.data for x in args.leaves if not isinstance(x, (int, float))])
 
 
-class Transformed:
-    """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
+class _Docstring:
+    """``__doc__`` of a class of wrappers: the class's own, and for an instance that of the function inside."""
+
+    __slots__ = ("_own",)
+
+    def __init__(self, own: str | None) -> None:
+        self._own = own
+
+    def __get__(self, instance: Any, owner: type | None = None) -> str | None:
+        return self._own if instance is None else instance.__wrapped__.__doc__
+
+
+class Wrapper:
+    """Base of what every transform returns: it stands for the user's function, as a method too."""
 
     __slots__ = ("__weakref__", "_cache", "_fun")
 
     transform: str
+    _fun: Callable[..., Any]
+    _cache: SignatureCache
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = _Docstring(cls.__doc__)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{self.transform}({function_name(self._fun)})"
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The user's function, whose signature ``inspect.signature`` shows."""
+        return self._fun
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind like a function, so that methods can be transformed; the instance is an argument like any other."""
+        return self if instance is None else MethodType(self, instance)
+
+
+class Transformed(Wrapper):
+    """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
+
+    __slots__ = ()
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         check_callable(fun, self.transform)
         self._fun = fun
         self._cache = SignatureCache(repr(self), KEPT_TRACES, describe_key)
-
-    def __repr__(self) -> str:
-        return f"{self.transform}({function_name(self._fun)})"
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind like a function, so that methods can be transformed."""
-        return self if instance is None else MethodType(self, instance)
 
     def prepare(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """The arguments as the transform wants them; raises for wrong ones."""
@@ -117,17 +164,21 @@ class Transformed:
         raise NotImplementedError
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            raise TypeError(f"{self!r} takes positional arguments only, got {', '.join(kwargs)}")
-        args = tuple(self.prepare(args))
-        if dispatch.emitters.graphs:
-            return self.emit(args)
-        flat = Arguments(args)
-        key = flat.key()
-        program = self._cache.get(key)
-        if program is None:
-            program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat)))
-        return program([x.data for x in flat.leaves if not isinstance(x, (int, float))])
+        try:
+            if kwargs:
+                raise TypeError(f"{self!r} takes positional arguments only, got {', '.join(kwargs)}")
+            args = tuple(self.prepare(args))
+            if dispatch.emitters.graphs:
+                return self.emit(args)
+            flat = Arguments(args)
+            key = flat.key()
+            program = self._cache.get(key)
+            if program is None:
+                program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat)))
+            return program([x.data for x in flat.leaves if not isinstance(x, (int, float))])
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
 
 def describe_key(key: tuple[Any, ...]) -> str:

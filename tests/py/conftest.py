@@ -42,10 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _settings_restored():
-    """``quabla.config`` as it was before each test."""
+    """``quabla.config`` as it was before each test, with whole tracebacks for tests that fail."""
     from quabla.config import config
 
     engine, policy = config.cpu_engine, config.loop_checkpoint
+    config.full_tracebacks = True
     yield
     config.cpu_engine, config.loop_checkpoint = engine, policy
 

@@ -9,12 +9,15 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+import quabla as qb
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -56,12 +59,7 @@ def run_page(file: str) -> None:
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         following = found[i + 1] if i + 1 < len(found) else None
-        if (
-            following
-            and following.follows
-            and following.kind == "text"
-            and printed.getvalue().rstrip() != following.text.rstrip()
-        ):
+        if following and following.follows and following.kind == "text" and printed.getvalue() != following.text:
             raise SystemExit(
                 f"{file}:{following.line}: the page shows\n{following.text}\nbut the block above prints\n{printed.getvalue()}"
             )
@@ -104,6 +102,15 @@ def test_links_between_pages_lead_somewhere(page):
     targets = [t for t in LINK.findall(FENCE.sub("", page.read_text())) if "://" not in t]
     missing = [t for t in targets if not (page.parent / t).exists()]
     assert not missing, f"{page}: dead links {missing}"
+
+
+def test_the_list_of_public_names_is_up_to_date():
+    tool = runpy.run_path(str(ROOT / "tools" / "api_page.py"))
+    page = tool["PAGE"].read_text()
+    assert page == tool["page"](), "run: python tools/api_page.py"
+    names = {*qb.__all__, *(n for names in tool["imported"]().values() for n in names)} - {"linalg", "tree"}
+    listed = set(re.findall(r"^- `(\w+)", page, re.MULTILINE))
+    assert names - listed == set()
 
 
 if __name__ == "__main__":

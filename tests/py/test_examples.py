@@ -19,7 +19,12 @@ def test_poisson_network_solves_the_equation(poisson, tmp_path, capsys):
     assert (tmp_path / "pinn_poisson.png").stat().st_size > 10_000
     assert (tmp_path / "train_step.qb.txt").read_text().startswith("%0 = input[name=params/0/b] : tensor<32xf64>\n")
     assert "stablehlo.dot_general" in (tmp_path / "train_step.stablehlo.mlir").read_text()
-    assert "max abs error" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "max abs error" in out
+    assert "\r" not in out  # not a terminal: lines, not one that changes
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("step")] == [
+        f"{n}/3000" for n in range(500, 3001, 500)
+    ]
 
 
 def test_poisson_network_meets_the_boundary_values_before_training(poisson):

@@ -239,6 +239,11 @@ class TestFunctions:
             with pytest.raises(error):
                 qb.jit(call)(x)
 
+    @pytest.mark.parametrize("index", [[0, 1], np.array([0, 1]), qb.array([True, False, True]), 1.0, (0, "a")])
+    def test_other_indices_are_told_what_there_is(self, index):
+        with pytest.raises(TypeError, match=r"ints, slices, None and \.\.\., got .*gather .* quabla\.where for a mask"):
+            qb.ones((3, 3))[index]
+
     def test_traced_index_says_what_to_do(self):
         with pytest.raises(qb.TracerError, match="static"):
             qb.jit(lambda v: qb.ones(3)[v])(qb.array(1.0))

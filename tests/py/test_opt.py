@@ -84,8 +84,15 @@ def test_line_breaks_of_either_kind(qb_opt, line_break):
     assert qb_opt(text.replace("\n", line_break), "--emit=text").out == text
 
 
-def test_an_empty_input_is_an_empty_module(qb_opt):
-    assert qb_opt("").out == "module {\n}\n"
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_an_empty_input_is_an_error(qb_opt, text):
+    r = qb_opt(text)
+    assert (r.code, r.out) == (1, "")
+    assert r.err == "<stdin>:1:1: error: the input is empty; expected MLIR or the text of a program\n"
+
+
+def test_an_empty_part_of_an_input_is_an_empty_module(qb_opt):
+    assert qb_opt("// -----\n", "--split-input-file").out == "module {\n}\n// -----\nmodule {\n}\n"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
@@ -130,6 +131,14 @@ def test_full_cache_evicts_the_least_recently_used_and_prints_both_signatures():
     assert record[0].filename == __file__
 
 
+def test_evictions_warn_each_time_their_number_has_doubled():
+    j = qb.jit(lambda x, n: x + n, max_traces=2)
+    with pytest.warns(qb.RetraceWarning, match=r"quabla\.array\(number\)") as record:
+        [j(X, float(i)) for i in range(102)]
+    assert len(record) == 7  # at 1, 2, 4, ..., 64 of 100
+    assert "64 were evicted so far" in str(record[-1].message)
+
+
 def test_escaped_tracer_names_the_line_that_made_it():
     kept = []
     qb.jit(lambda x: kept.append(x + 1.0) or x)(X)
@@ -147,6 +156,44 @@ def test_values_of_tracers_are_refused(use):
         qb.jit(lambda x: use(x))(qb.array(1.0))
 
 
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda p: range(p["w"]), r"for range.*the argument 'p/w', of type tensor<f64>.*from a shape.*static_argnums"),
+        (lambda p: f"{p['w']:.3f}", r"format '\.3f'.*argument 'p/w'.*outside"),
+        (
+            lambda p: float(p["w"] + 1.0),
+            r"a traced array of type tensor<f64>, made at .*test_transforms\.py:\d+, which",
+        ),
+    ],
+)
+def test_messages_call_a_tracer_by_its_name(use, words):
+    for transform in (qb.jit, qb.grad, lambda f: qb.jit(qb.grad(f)).lower):
+        with pytest.raises(qb.TracerError, match=words):
+            transform(use)({"w": qb.array(2.0)})
+    with pytest.raises(qb.TracerError, match=words):
+        qb.jit(use)(p={"w": qb.array(2.0)})
+
+
+def test_formatting_a_tracer_without_a_format_shows_its_type():
+    shown = []
+    qb.jit(lambda x: shown.append(f"{x}"))(X)
+    assert "shape=[3], dtype=float64" in shown[0]
+
+
+@pytest.mark.parametrize("transform", [qb.jit, qb.grad, qb.value_and_grad, qb.vmap, qb.jacobian, qb.hessian])
+def test_transformed_functions_show_what_they_wrap(transform):
+    def f(x, scale=2.0):
+        """Doubles."""
+
+    wrapped = transform(f)
+    assert wrapped.__wrapped__ is f
+    assert wrapped.__doc__ == "Doubles."
+    assert list(inspect.signature(wrapped).parameters) == ["x", "scale"]
+    assert "function" in type(wrapped).__doc__
+    assert not hasattr(wrapped, "__name__")
+
+
 def test_python_control_flow_on_a_tracer_names_where_and_cond():
     with pytest.raises(qb.TracerError, match=r"where.*cond"):
         qb.grad(lambda v: v if v > 0 else -v)(1.0)
@@ -158,7 +205,17 @@ def test_python_control_flow_on_a_tracer_names_where_and_cond():
         (lambda: qb.grad(lambda x: x)(X), ValueError, r"rank-0 float array, got tensor<3xf64>"),
         (lambda: qb.grad(lambda x: x > 0)(1.0), ValueError, r"tensor<i1>"),
         (lambda: qb.grad(lambda x: 3.0)(1.0), ValueError, "constant"),
-        (lambda: qb.grad(lambda x: (x, x))(1.0), TypeError, "tuple"),
+        (
+            lambda: qb.grad(lambda x: (qb.sum(x), {"a": x, "b": 3}))(X),
+            TypeError,
+            r"got \(tensor<f64>, \{'a': tensor<3xf64>, 'b': int\}\), a tuple; has_aux=True",
+        ),
+        (
+            lambda: qb.vjp(lambda x: {"a": x, "b": (x, x)}, X)[1]([X, X]),
+            ValueError,
+            r"structure than the result: expected \{'a': \*, 'b': \(\*, \*\)\}, got \[\*, \*\]$",
+        ),
+        (lambda: qb.jvp(lambda x: x, ((X, X),), ([X, X],)), ValueError, r"expected \(\*, \*\), got \[\*, \*\]$"),
         (lambda: qb.grad(lambda x: x, argnums=2)(1.0), ValueError, "out of range"),
         (lambda: qb.grad(lambda x: x)("s"), TypeError, "'s'"),
         (lambda: qb.grad(lambda x: x)(x=1.0), TypeError, "positional"),

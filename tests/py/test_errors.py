@@ -1,0 +1,78 @@
+"""Tracebacks of exceptions from traced functions: the user's frames, and the package's on demand."""
+
+import traceback
+
+import pytest
+
+import quabla as qb
+from quabla import errors
+
+X = qb.array([1.0, 2.0])
+
+
+@pytest.fixture(autouse=True)
+def _frames_hidden():
+    qb.config.full_tracebacks = False
+
+
+def broken(x):
+    raise KeyError("from the user's function")
+
+
+def mismatched(x):
+    return qb.reshape(x, (7, 7))
+
+
+CALLS = {
+    "jit": lambda f: qb.jit(f)(X),
+    "lower": lambda f: qb.jit(f).lower(X),
+    "grad": lambda f: qb.grad(f)(X),
+    "value_and_grad": lambda f: qb.value_and_grad(f)(X),
+    "vmap": lambda f: qb.vmap(f)(X),
+    "jacobian": lambda f: qb.jacobian(f)(X),
+    "hessian": lambda f: qb.hessian(f)(X),
+    "jvp": lambda f: qb.jvp(f, (X,), (X,)),
+    "vjp": lambda f: qb.vjp(f, X),
+    "nested": lambda f: qb.jit(lambda x: qb.vmap(qb.grad(f))(x))(X),
+}
+
+
+def raised(call, fun, error):
+    with pytest.raises(error) as info:
+        call(fun)
+    return info.value
+
+
+def files(error):
+    return {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(("fun", "error"), [(broken, KeyError), (mismatched, ValueError)])
+def test_only_the_users_frames_are_shown(call, fun, error):
+    found = raised(call, fun, error)
+    assert files(found) == {__file__}
+    assert traceback.extract_tb(found.__traceback__)[-1].name == fun.__name__
+
+
+def test_an_error_of_the_call_itself_points_at_the_call():
+    found = raised(lambda f: qb.jit(f)("text"), broken, TypeError)
+    assert files(found) == {__file__}
+    assert "'text'" in str(found)
+
+
+def test_vjp_function_errors_point_at_its_call():
+    assert files(raised(qb.vjp(qb.sin, X)[1], (X, X), ValueError)) == {__file__}
+
+
+def test_all_frames_are_shown_on_demand():
+    qb.config.full_tracebacks = True
+    found = raised(CALLS["grad"], broken, KeyError)
+    assert files(found) > {__file__}
+    assert any(map(errors.is_library_file, files(found)))
+
+
+@pytest.mark.parametrize(("value", "full"), [("", False), ("0", False), ("1", True)])
+def test_the_environment_sets_the_default(monkeypatch, value, full):
+    monkeypatch.setenv("QUABLA_FULL_TRACEBACKS", value)
+    assert type(qb.config)().full_tracebacks is full

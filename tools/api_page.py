@@ -1,0 +1,85 @@
+"""Write docs/api.md: every public name with the first sentence of its docstring, by the module it comes from.
+
+python tools/api_page.py
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import quabla as qb
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "api.md"
+
+#: The sections, each with the modules whose names it lists.
+SECTIONS = {
+    "Arrays and dtypes": ("array", "dtypes", "tracing.graph"),
+    "Creation": ("functions.creation",),
+    "Elementwise functions": ("ops.elementwise", "ops.transcendental", "functions.math", "ops.casting"),
+    "Reductions and statistics": ("ops.reductions", "functions.statistics"),
+    "Shapes and elements": ("ops.shaping", "functions.shape", "ops.indexing"),
+    "Products and sums of products": ("ops.linalg", "functions.products"),
+    "Transforms": ("transforms.autodiff", "transforms.directional", "transforms.jacobians", "transforms.vectorize"),
+    "Compilation": ("jitting", "tracing.trace", "compiler", "devices", "config"),
+    "Errors and warnings": ("errors",),
+}
+NAMESPACES = {"`linalg`: linear algebra": qb.linalg, "`tree`: nested containers of arrays": qb.tree}
+
+
+def imported() -> dict[str, list[str]]:
+    """The public names that quabla/__init__.py imports, by module."""
+    found: dict[str, list[str]] = {}
+    for node in ast.parse(Path(qb.__file__).read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module != "quabla" and node.module is not None:
+            names = [a.asname or a.name for a in node.names]
+            public = [n for n in names if not n.startswith("_")]
+            found.setdefault(node.module.removeprefix("quabla."), []).extend(public)
+    return {module: names for module, names in found.items() if names}
+
+
+def summary(x: Any) -> str:
+    """The first paragraph of the docstring of an object, or of its class, as one line of Markdown."""
+    if isinstance(x, qb.dtype):
+        return f"The dtype of NumPy's `{x.name}`."
+    text = " ".join((inspect.getdoc(x) or inspect.getdoc(type(x)) or "").split("\n\n")[0].split())
+    first = re.match(r".*?[.](?= [A-Z]|$)", text)
+    return (first[0] if first else text).replace("``", "`").replace("|", r"\|")
+
+
+def entry(name: str, x: Any) -> str:
+    """One line of a list."""
+    call = f"({', '.join(inspect.signature(x).parameters)})" if inspect.isfunction(x) else ""
+    return f"- `{name}{call}`: {summary(x)}"
+
+
+def lines() -> Iterator[str]:
+    yield "# Public names"
+    yield ""
+    yield "Written by `tools/api_page.py` from the docstrings; `help(qb.sin)` shows one in full. The methods of arrays are the"
+    yield "functions of the same name. `qb` stands for `import quabla as qb`."
+    modules = imported()
+    for title, names in SECTIONS.items():
+        yield from ("", f"## {title}", "")
+        public = [n for module in names for n in modules.pop(module)]
+        yield from (entry(n, getattr(qb, n)) for n in sorted(public, key=str.lower))
+    if modules:
+        raise SystemExit(f"tools/api_page.py: give the names of {', '.join(modules)} a section")
+    for title, namespace in NAMESPACES.items():
+        yield from ("", f"## {title}", "")
+        prefix = namespace.__name__.removeprefix("quabla.")
+        yield from (entry(f"{prefix}.{n}", getattr(namespace, n)) for n in namespace.__all__)
+
+
+def page() -> str:
+    """The page as it should be."""
+    return "\n".join(lines()) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
