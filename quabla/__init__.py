@@ -148,10 +148,6 @@ __version__ = "0.1.0"
 
 # Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only, and so is tree.
 __all__ = [
-    "while_loop",
-    "scan",
-    "fori_loop",
-    "cond",
     "Array",
     "Compiler",
     "Executable",
@@ -183,6 +179,7 @@ __all__ = [
     "checkpoint",
     "clip",
     "concat",
+    "cond",
     "config",
     "cos",
     "cosh",
@@ -210,6 +207,7 @@ __all__ = [
     "float64",
     "floor",
     "fmod",
+    "fori_loop",
     "full",
     "full_like",
     "gather",
@@ -266,6 +264,7 @@ __all__ = [
     "repeat",
     "reshape",
     "roll",
+    "scan",
     "scatter_add",
     "sigmoid",
     "sign",
@@ -296,6 +295,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

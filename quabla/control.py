@@ -378,7 +378,5 @@ def while_loop(
         while test(leaves).data.item():
             leaves = carry.next(body_fun(carry.rebuild(leaves), *operands))
         return carry.rebuild(leaves)
-    outs = regions.while_(
-        carry.leaves, test, lambda leaves: carry.next(body_fun(carry.rebuild(leaves), *operands))
-    )
+    outs = regions.while_(carry.leaves, test, lambda leaves: carry.next(body_fun(carry.rebuild(leaves), *operands)))
     return carry.rebuild(outs)

@@ -26,6 +26,8 @@ SECTIONS = {
     "Shapes and elements": ("ops.shaping", "functions.shape", "ops.indexing"),
     "Products and sums of products": ("ops.linalg", "functions.products"),
     "Transforms": ("transforms.autodiff", "transforms.directional", "transforms.jacobians", "transforms.vectorize"),
+    "Control flow": ("control",),
+    "Rules of one's own": ("transforms.custom", "transforms.remat"),
     "Compilation": ("jitting", "tracing.trace", "compiler", "devices", "config"),
     "Errors and warnings": ("errors",),
 }

@@ -85,9 +85,15 @@ CASES = {
         lambda x: loop(lambda c: c[0] < qb.sum(x), lambda c: (c[0] + 1.0, c[1] * x, c[2]), (0.0, x, x)),
         V,
     ),
-    "while with a bool": lambda: (lambda x: loop(lambda c: c[1], lambda c: (c[0] * 2.0, qb.all(c[0] < 50.0)), (x, True)), V),
+    "while with a bool": lambda: (
+        lambda x: loop(lambda c: c[1], lambda c: (c[0] * 2.0, qb.all(c[0] < 50.0)), (x, True)),
+        V,
+    ),
     "while that never runs": lambda: (lambda x: loop(lambda c: c[0] < 0.0, lambda c: c * 2.0, x), V),
-    "cond of bools": lambda: (lambda x: cond(qb.sum(x) > 0.0, lambda v: (v > 1.0, v), lambda v: (v < 1.0, v * 2.0), x), V),
+    "cond of bools": lambda: (
+        lambda x: cond(qb.sum(x) > 0.0, lambda v: (v > 1.0, v), lambda v: (v < 1.0, v * 2.0), x),
+        V,
+    ),
     "cond of numbers": lambda: (lambda x: cond(x[0] > 2.0, lambda: (1, 2.0), lambda: (x[0], x[1])), V),
     "float predicate": lambda: (lambda x: cond(x - 1.0, lambda: 1.0, lambda: 2.0) * x, qb.array([1.0])),
     "nested conds": lambda: (

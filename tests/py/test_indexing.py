@@ -244,9 +244,14 @@ class TestFunctions:
         with pytest.raises(TypeError, match=r"ints, slices, None and \.\.\., got .*gather .* quabla\.where for a mask"):
             qb.ones((3, 3))[index]
 
-    def test_traced_index_says_what_to_do(self):
-        with pytest.raises(qb.TracerError, match="static"):
-            qb.jit(lambda v: qb.ones(3)[v])(qb.array(1.0))
+    def test_traced_scalar_takes_a_row(self):
+        x = qb.array([[1.0, 2.0], [3.0, 4.0]])
+        assert qb.jit(lambda v: x[v])(qb.array(1.0)).tolist() == [3.0, 4.0]
+        assert qb.jit(lambda v: x[..., v])(qb.array(-1.0)).tolist() == [2.0, 4.0]
+
+    def test_traced_index_must_be_a_scalar(self):
+        with pytest.raises(ValueError, match="rank-0 float"):
+            qb.jit(lambda v: qb.ones(3)[v])(qb.array([1.0, 2.0]))
 
 
 class TestFolding:

@@ -152,7 +152,14 @@ def along(f: Any) -> Any:
 def derivatives(f: Any, *, reverse: bool = True) -> list[Any]:
     if not reverse:
         return [f, along(f), along(along(f))]
-    return [f, qb.grad(f), along(f), along(qb.grad(f)), qb.grad(along(f)), qb.grad(lambda x: qb.sum(qb.grad(f)(x) ** 2))]
+    return [
+        f,
+        qb.grad(f),
+        along(f),
+        along(qb.grad(f)),
+        qb.grad(along(f)),
+        qb.grad(lambda x: qb.sum(qb.grad(f)(x) ** 2)),
+    ]
 
 
 X = qb.array(POINT)
