@@ -16,12 +16,14 @@ from typing import Any, Final
 
 from quabla import errors
 from quabla.config import config
+from quabla.dtypes import bool_
 from quabla.ops.control import ADD_AT, PUT, TAKE
-from quabla.ops.dispatch import Value, apply
+from quabla.ops.dispatch import Value, apply, full
 from quabla.ops.elementwise import ADD, WHERE
 from quabla.ops.reductions import MAX
 from quabla.ops.rules import with_mapped_axis, zeros
 from quabla.ops.shaping import RESHAPE
+from quabla.ops.types import tensor_type
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor, current_graph
 from quabla.tracing.regions import INDEX, branch, depends, fori, while_
 from quabla.transforms import batching, forward, reverse
@@ -353,8 +355,78 @@ def _cond_batch(
     pred = with_mapped_axis(pred, mapped[0], size)
     spread_out = [with_mapped_axis(x, m, size) for x, m in zip(values, mapped[1:], strict=True)]
     every = [True] * len(n.results)
-    bodies = [lambda b=b: _region_batch(b, spread_out, [True] * len(values), every, size) for b in n.regions]
+    regions, taken = n.regions, ((), ())
+    if not lanes and any(_has_while(b.nodes) for b in regions):
+        regions = tuple(map(_stopped, regions))
+        no, yes = (full(tensor_type((), bool_), x) for x in (False, True))
+        taken = ((pred,), (apply(WHERE, (pred, no, yes)),))
+    bodies = [
+        lambda b=b, t=t: _region_batch(b, [*spread_out, *t], [True] * len(b.args), every, size)
+        for b, t in zip(regions, taken, strict=True)
+    ]
     return branch(pred, bodies[0], bodies[1], lanes + 1), every
+
+
+def _has_while(nodes: Sequence[Any]) -> bool:
+    """Whether a while loop stands among nodes or in their regions."""
+    return any(n.op is WHILE or any(_has_while(b.nodes) for b in n.regions) for n in nodes if n.__class__ is RegionNode)
+
+
+def _stopped(body: Body) -> Body:
+    """A branch with a last argument, whether it is the one taken: where it is not, its while loops do not run.
+
+    A lane must not wait for a loop that only its other branch would end.
+    """
+    graph = Graph([*(a.type for a in body.args), tensor_type((), bool_)])
+    graph.location = current_graph().location
+    with graph:
+        *values, taken = graph.args
+        graph.finish(_stop(body, values, taken))
+    return graph.body()
+
+
+def _stop(body: Body, arguments: Sequence[Value], taken: Value) -> list[Value]:
+    graph = current_graph()
+    env: Env = dict(zip(body.args, arguments, strict=True))
+    for n in body.nodes:
+        graph.location = n._loc
+        operands = [env[k] for k in n.operands]
+        if not isinstance(n, RegionNode):
+            env[n] = graph.emit(n.op, tuple(operands), n.params)
+            continue
+        if n.op is CALL or not _has_while([n]):
+            outs = emit(n, operands)
+        else:
+            no = full(tensor_type((), bool_), False)
+            outs = _rebuilt(
+                n, operands, lambda b, xs: _stop(b, xs, taken), lambda going, no=no: apply(WHERE, (taken, going, no))
+            )
+        env.update(zip(n.results, outs, strict=True))
+    graph.location = None
+    return [env[k] for k in body.outs]
+
+
+def _rebuilt(
+    n: RegionNode,
+    operands: Sequence[Value],
+    visit: Callable[[Body, Sequence[Value]], list[Value]],
+    going: Callable[[Value], Value] = lambda pred: pred,
+) -> list[Value]:
+    """Emit a loop or a choice with ``visit`` emitting its bodies, and ``going`` applied to a while loop's test."""
+    if n.op is COND:
+        pred, *values = operands
+        on_true, on_false = n.regions
+        return branch(pred, lambda: visit(on_true, values), lambda: visit(on_false, values), n.params[0])
+    count = len(n.results)
+    first, captured = operands[:count], operands[count:]
+    step = n.regions[-1]
+    if n.op is FORI:
+        lower, upper = n.params
+        return fori(lower, upper, first, lambda i, now: visit(step, [i, *now, *captured]))
+    test = n.regions[0]
+    return while_(
+        first, lambda now: going(visit(test, [*now, *captured])[0]), lambda now: visit(step, [*now, *captured])
+    )
 
 
 # ---- the finished program -----------------------------------------------------------------------
@@ -393,30 +465,14 @@ def _expand(body: Body, arguments: Sequence[Value]) -> list[Value]:
         if not isinstance(n, RegionNode):
             env[n] = graph.emit(n.op, operands, n.params)
             continue
-        count = len(n.results)
         if n.op is CALL:
             outs = _expand(n.regions[0], operands)
-        elif n.op is COND:
+        elif n.op is COND and n.params[0]:
             pred, *values = operands
-            if n.params[0]:
-                pairs = zip(*(_expand(b, values) for b in n.regions), strict=True)
-                outs = [_select(pred, a, b) for a, b in pairs]
-            else:
-                bodies = [lambda b=b, v=values: _expand(b, v) for b in n.regions]
-                outs = branch(pred, bodies[0], bodies[1])
-        elif n.op is FORI:
-            captured = operands[count:]
-            step = n.regions[0]
-            lower, upper = n.params
-            outs = fori(lower, upper, operands[:count], lambda i, now, s=step, c=captured: _expand(s, [i, *now, *c]))
+            pairs = zip(*(_expand(b, values) for b in n.regions), strict=True)
+            outs = [_select(pred, a, b) for a, b in pairs]
         else:
-            captured = operands[count:]
-            test, step = n.regions
-            outs = while_(
-                operands[:count],
-                lambda now, t=test, c=captured: _expand(t, [*now, *c])[0],
-                lambda now, s=step, c=captured: _expand(s, [*now, *c]),
-            )
+            outs = _rebuilt(n, operands, _expand)
         env.update(zip(n.results, outs, strict=True))
     graph.location = None
     return [env[k] for k in body.outs]

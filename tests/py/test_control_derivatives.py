@@ -316,6 +316,22 @@ def test_a_choice_by_lane_inside_one_that_lanes_share():
     assert qb.vmap(f, (None, 0))(-ONE, qb.array([1.0, -1.0])).tolist() == [3.0, 3.0]
 
 
+def test_a_lane_does_not_wait_for_a_loop_of_its_other_branch():
+    """For the first lane the loop would never end."""
+
+    def f(x):
+        def grow():
+            return qb.fori_loop(0, 2, lambda i, c: qb.while_loop(lambda d: d < 100.0 * x, lambda d: d * x, c), x)
+
+        return qb.cond(x > 1.5, grow, lambda: x * 3.0)
+
+    xs = qb.array([0.5, 2.0, 3.0])
+    mapped_and_looped(f, xs)
+    mapped_and_looped(forward(f), xs)
+    mapped_and_looped(qb.vmap(f), qb.array([[0.5, 2.0], [0.7, 0.2]]))
+    np.testing.assert_array_equal(qb.vmap(f)(xs[:1]).numpy(), [1.5])
+
+
 # ---- compositions -----------------------------------------------------------------------------------
 
 
