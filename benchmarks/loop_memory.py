@@ -44,7 +44,9 @@ def measure(policy: str, engine: str, steps: int, size: int) -> None:
     g = gradient(steps)
     seconds = time.perf_counter() - start
     # d/dx of y' = sin y over a unit of time is sin y / sin x; the loop is its Euler scheme.
-    print(f"{policy:>8s}{engine:>8s}{peak_mb() - before:12.1f}{seconds:10.2f}{float(qb.sum(g).item()):24.15g}", flush=True)
+    print(
+        f"{policy:>8s}{engine:>8s}{peak_mb() - before:12.1f}{seconds:10.2f}{float(qb.sum(g).item()):24.15g}", flush=True
+    )
 
 
 def main() -> None:

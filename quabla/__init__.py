@@ -136,7 +136,7 @@ from quabla.ops.transcendental import (
 from quabla.runtime import cpu as _cpu  # noqa: F401  # pyright: ignore[reportUnusedImport]  (installs the engine)
 from quabla.tracing.graph import TraceTensor
 from quabla.tracing.trace import ShapeDtype
-from quabla.transforms import regions as _regions  # noqa: F401  (installs the rules of ops with regions)
+from quabla.transforms import regions as _regions  # noqa: F401  # pyright: ignore[reportUnusedImport]  (installs rules)
 from quabla.transforms.autodiff import grad, value_and_grad
 from quabla.transforms.custom import custom_jvp, custom_vjp
 from quabla.transforms.directional import jvp, vjp

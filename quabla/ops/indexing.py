@@ -504,7 +504,7 @@ def getitem(x: Value, index: object) -> Value:
         IndexError: for an int out of range, too many indices or two ellipses.
     """
     items = index if isinstance(index, tuple) else (index,)
-    if any(is_value(i) and i.traced for i in items):
+    if any(is_value(i) and getattr(i, "traced", False) for i in items):
         return _rows(x, items)
     taken = select(index, x.type.shape)
     if not x.traced:  # one NumPy view, where a trace has an op for each axis
