@@ -52,6 +52,8 @@ def context() -> Any:
         with _lock:
             if _context is None:
                 made = ir.Context()
+                # Verifiers are Python: MLIR's threads would wait for a lock that the thread that waits for them holds.
+                made.enable_multithreading(False)
                 stablehlo.register_dialect(made)
                 stablehlo.register_stablehlo_passes()
                 from quabla.dialect import definition

@@ -137,13 +137,11 @@ class _Driver:
             self._pipeline = _stored_pipeline(text)
         c = context()
         c.allow_unregistered_dialects = self._line["allow-unregistered-dialect"] or False
-        c.enable_multithreading(False)
         try:
             if self._line["dump-pass-pipeline"]:
                 sys.stderr.write(f"Pass Manager with {len(self._pipeline.passes)} passes:\n{self._pipeline}\n")
             return self._run_parts(source, data)
         finally:
-            c.enable_multithreading(True)
             c.allow_unregistered_dialects = False
             if self._timing is not None:
                 sys.stderr.write(self._timing.report())
