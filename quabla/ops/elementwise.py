@@ -26,7 +26,7 @@ from quabla.ops.records import (
     unary_function,
     unary_op,
 )
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import ones
 from quabla.ops.selection import COMPARE, GREATER, WHERE, choose, compare, gt, test, where
 from quabla.ops.types import Params, TensorType, broadcast_shapes
@@ -277,8 +277,6 @@ def _pow_slope_x(x: Value, y: Value, r: Value) -> Any:
 
 def _pow_slope_y(x: Value, y: Value, r: Value) -> Any:
     """``x**y log x``; 0 for x <= 0, but NaN where the power is."""
-    from quabla.ops.transcendental import log
-
     c = number(x)
     if c is not None and c > 0.0:
         return 0 if c == 1.0 else r * math.log(c)
@@ -286,7 +284,7 @@ def _pow_slope_y(x: Value, y: Value, r: Value) -> Any:
     safe = choose(flat, 1.0, x)
     undefined = apply(COMPARE, (r, r), ("not_equal",))
     edge = choose(undefined, scalar(NAN, r.type.dtype), 0.0)
-    return choose(flat, edge, _pow(safe, y) * log(safe))
+    return choose(flat, edge, _pow(safe, y) * apply(REGISTRY["log"], (safe,)))
 
 
 def _power(x: Any, y: Any) -> Any:
