@@ -4,7 +4,7 @@ Arrays, derivatives of every order, batching and compilation; a traced function 
 dialect, which lowers to StableHLO and runs on the CPU.
 """
 
-from quabla import linalg, tree as tree
+from quabla import linalg, random as random, tree as tree
 from quabla.array import Array, Tensor, TensorView
 from quabla.compiler import Compiler, Executable, Program
 from quabla.config import config
@@ -87,6 +87,7 @@ from quabla.functions.shape import (
     trace,
 )
 from quabla.functions.statistics import all as all, any as any, log_softmax, logsumexp, norm, prod, softmax, std, var
+from quabla.io import load, save
 from quabla.jitting import jit
 from quabla.ops.casting import astype, stop_gradient
 from quabla.ops.elementwise import (
@@ -146,7 +147,8 @@ from quabla.transforms.vectorize import vmap
 
 __version__ = "0.1.0"
 
-# Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only, and so is tree.
+# Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only, and so are random and
+# tree.
 __all__ = [
     "Array",
     "Compiler",
@@ -229,6 +231,7 @@ __all__ = [
     "less_equal",
     "linalg",
     "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -264,6 +267,7 @@ __all__ = [
     "repeat",
     "reshape",
     "roll",
+    "save",
     "scan",
     "scatter_add",
     "sigmoid",

@@ -13,8 +13,8 @@ from typing import Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
-from quabla import errors
-from quabla.dtypes import dtype
+from quabla import errors, random
+from quabla.dtypes import dtype, float64
 from quabla.functions import creation
 from quabla.functions.methods import NUMPY_OPERATORS, Methods
 from quabla.ops import dispatch
@@ -207,6 +207,35 @@ class Tensor(Methods, Array):
     def linspace(start: float, stop: float, num: int) -> Tensor:
         """``num`` evenly spaced numbers, both ends included."""
         return creation.linspace(start, stop, num)
+
+    # Here keys are ints, the numbers of keys of quabla.random.
+
+    @staticmethod
+    def random_normal(shape: int | Sequence[int], key: int, mean: float = 0.0, stddev: float = 1.0) -> Tensor:
+        """Normal samples of a mean and a standard deviation."""
+        return random.normals(key, shape, mean, stddev)
+
+    @staticmethod
+    def random_uniform(
+        shape: int | Sequence[int], key: int, minval: float = 0.0, maxval: float = 1.0, dtype: dtype | None = None
+    ) -> Tensor:
+        """Uniform samples from ``minval`` to below ``maxval``."""
+        return random.uniform(random.key(key), shape, float64 if dtype is None else dtype, minval, maxval)
+
+    @staticmethod
+    def glorot_normal(shape: Sequence[int], key: int) -> Tensor:
+        """Normal samples with variance 2 / (fan in + fan out)."""
+        return random.glorot_normal(random.key(key), shape)
+
+    @staticmethod
+    def split_key(key: int, count: int) -> tuple[int, ...]:
+        """``count`` new keys."""
+        return tuple([k.value for k in random.split(random.key(key), count)])
+
+    @staticmethod
+    def fold_in_key(key: int, data: int) -> int:
+        """A new key from a key and a number."""
+        return random.fold_in(random.key(key), data).value
 
 
 # The slots' own setters pass by __setattr__, at a third of the cost of object.__setattr__.

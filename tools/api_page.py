@@ -29,9 +29,14 @@ SECTIONS = {
     "Control flow": ("control",),
     "Rules of one's own": ("transforms.custom", "transforms.remat"),
     "Compilation": ("jitting", "tracing.trace", "compiler", "devices", "config"),
+    "Files": ("io",),
     "Errors and warnings": ("errors",),
 }
-NAMESPACES = {"`linalg`: linear algebra": qb.linalg, "`tree`: nested containers of arrays": qb.tree}
+NAMESPACES = {
+    "`linalg`: linear algebra": qb.linalg,
+    "`random`: random numbers": qb.random,
+    "`tree`: nested containers of arrays": qb.tree,
+}
 
 
 def imported() -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ import quabla as qb
 
 HEAVY = ("torch_mlir", "jaxlib", "jax", "ml_dtypes", "scipy", "optree")
 #: Standard modules that NumPy does without and that cost milliseconds.
-AVOIDABLE = ("inspect", "dataclasses")
+AVOIDABLE = ("inspect", "dataclasses", "json", "zipfile", "tempfile")
 
 
 def printed(code: str, **environment: str) -> str:
@@ -79,13 +79,13 @@ FUNCTIONS = """
     greater(lhs, rhs) greater_equal(lhs, rhs) hessian(fun, argnums) hypot(x1, x2) interp(x, xp, fp, left, right)
     isfinite(value) isinf(x) isnan(value) jacobian(fun, argnums)
     jit(fun, device, static_argnums, max_traces, static_argnames, precision) jvp(fun, primals, tangents) kron(a, b)
-    less(lhs, rhs) less_equal(lhs, rhs) linspace(start, stop, num, dtype) log(x) log10(x) log1p(x) log2(x)
+    less(lhs, rhs) less_equal(lhs, rhs) linspace(start, stop, num, dtype) load(file) log(x) log10(x) log1p(x) log2(x)
     log_softmax(x, axis) logaddexp(x1, x2) logical_and(lhs, rhs) logical_not(value) logical_or(lhs, rhs)
     logsumexp(x, axis, keepdims) matmul(x1, x2) maximum(x1, x2) mean(x, axis, keepdims) meshgrid(indexing) minimum(x1, x2)
     mod(x1, x2) moveaxis(a, source, destination) nan_to_num(x, copy, nan, posinf, neginf) norm(x, axis, keepdims)
     not_equal(lhs, rhs) ones(shape, dtype) ones_like(x, dtype) outer(a, b) pad(array, pad_width, mode, constant_values)
     polyval(p, x) power(x1, x2) prod(x, axis, keepdims) ravel(a) reciprocal(x) relu(x) remainder(x1, x2)
-    repeat(a, repeats, axis) reshape(x, shape) roll(a, shift, axis) sigmoid(x) sign(x) silu(x) sin(x) sinh(x)
+    repeat(a, repeats, axis) reshape(x, shape) roll(a, shift, axis) save(file, tree) sigmoid(x) sign(x) silu(x) sin(x) sinh(x)
     softmax(x, axis) softplus(x) split(x, indices_or_sections, axis) sqrt(x) square(x) squeeze(x, axis)
     stack(tensors, axis) std(x, axis, keepdims, ddof) stop_gradient(x) swapaxes(a, axis1, axis2) tan(x) tanh(x)
     tensordot(a, b, axes) tile(A, reps) trace(a, offset, axis1, axis2) transpose(x, axes) trapezoid(y, x, dx, axis) tril(x)
