@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from quabla import dtypes, errors
+from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
 from quabla.ops.dispatch import Value, apply, as_value, full, hooks, is_value, promote, weakly
-from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
+from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, RESHAPE, apply_weakly, is_zero
 from quabla.ops.types import Params, Shape, TensorType
@@ -153,6 +154,11 @@ def slice_(x: object, axis: object, start: object, length: object, step: object 
     """
     v = as_value(x)
     i = axis_index("slice", axis, v.type.ndim)
+    if rows.is_traced(start):
+        count, apart = static_int("slice: length", length), static_int("slice: step", step)
+        if not 1 <= count <= v.type.shape[i]:
+            raise ValueError(f"slice: length {count} does not fit axis {i} of {v.type}{errors.at_user_line()}")
+        return weakly(rows.take_range(v, i, start, count, apart), v.weak)
     named = (("start", start), ("length", length), ("step", step))
     return apply_weakly(SLICE, v, (i, *(static_int(f"slice: {name}", n) for name, n in named)))
 
@@ -386,7 +392,7 @@ def gather(x: object, indices: object, axis: object = 0) -> Value:
 
     Args:
         x: array-like.
-        indices: a flat sequence of ints; negative ones count from the end.
+        indices: a flat sequence of ints; negative ones count from the end. Traced scalars may be among them.
         axis: the axis.
 
     Raises:
@@ -399,6 +405,8 @@ def gather(x: object, indices: object, axis: object = 0) -> Value:
     """
     v = as_value(x)
     i = axis_index("gather", axis, v.type.ndim)
+    if isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices)):
+        return weakly(rows.take_rows(v, i, indices), v.weak)
     return apply_weakly(GATHER, v, (i, normalized_indices("gather", indices, v.type, i)))
 
 
@@ -422,6 +430,11 @@ def scatter_add(x: object, indices: object, updates: object, axis: object = 0) -
     """
     (v, u), weak = promote("scatter_add", x, updates)
     i = axis_index("scatter_add", axis, v.type.ndim)
+    if isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices)):
+        if u.type is not resized(v.type, i, len(indices)):
+            wanted = resized(v.type, i, len(indices))
+            raise ValueError(f"scatter_add: updates must be {wanted}, got {u.type}{errors.at_user_line()}")
+        return weakly(rows.add_rows(v, i, indices, u), weak)
     r = apply(SCATTER_ADD, (v, u), (i, normalized_indices("scatter_add", indices, v.type, i)))
     return weakly(r, weak)
 
@@ -504,7 +517,7 @@ def getitem(x: Value, index: object) -> Value:
         IndexError: for an int out of range, too many indices or two ellipses.
     """
     items = index if isinstance(index, tuple) else (index,)
-    if any(is_value(i) and getattr(i, "traced", False) for i in items):
+    if any(map(rows.is_traced, items)):
         return _rows(x, items)
     taken = select(index, x.type.shape)
     if not x.traced:  # one NumPy view, where a trace has an op for each axis
@@ -517,19 +530,19 @@ def getitem(x: Value, index: object) -> Value:
 
 
 def _rows(x: Value, items: tuple[object, ...]) -> Value:
-    """``x[items]`` where some items are traced scalars: rows that are known only when the program runs."""
+    """``x[items]`` where some items are traced scalars."""
     static = tuple([slice(None) if is_value(i) else i for i in items])
     used = sum(i is not None and i is not ... for i in items)
-    rows: list[tuple[int, Value]] = []
+    found: list[tuple[int, object]] = []
     axis = 0
     for item in items:
         if is_value(item):
-            rows.append((axis, item))
+            found.append((axis, item))
         if item is ...:
             axis += x.type.ndim - used
         elif item is None or is_value(item) or isinstance(item, slice):
             axis += 1
     x = getitem(x, static)
-    for axis, row in reversed(rows):
-        x = apply(REGISTRY["take"], (x, row), (axis,))
+    for axis, row in reversed(found):
+        x = rows.take(x, axis, row)
     return x

@@ -230,8 +230,8 @@ def depends(n: RegionNode, operands: Sequence[bool], *, control: bool = False) -
     op = n.op
     if op is CALL and n.params[0].opaque:
         return [any(operands)] * len(n.results)  # a rule may give a derivative to what has none
-    if control and any(operands[: op.fixed]):
-        return [True] * len(n.results)
+    if control and op is COND and any(operands if n.params[0] else operands[: op.fixed]):
+        return [True] * len(n.results)  # what a lane's branch decides, every result of the lane carries
     marked = list(operands[op.fixed :])
 
     def outs(body: Body, flags: Sequence[bool]) -> list[bool]:

@@ -228,6 +228,22 @@ def _vjp_program(
     return graph.body(), list(graph.captures)
 
 
+def _holds_call(body: Body) -> bool:
+    """Whether a body, or a region in it, calls a function with a rule of its own."""
+    nodes = [m for m in body.nodes if isinstance(m, RegionNode)]
+    return any(m.op is CALL or any(map(_holds_call, m.regions)) for m in nodes)
+
+
+def _primal(body: Body, values: Sequence[Value], which: Sequence[bool], rule: Any = None) -> list[Value]:
+    """A body's results as reverse mode computes them.
+
+    A call runs the forward part of its rule, so that what differentiates the results again meets that and not the rule.
+    """
+    if not _holds_call(body):
+        return run(body, values)
+    return reverse.vjp(body, dict(zip(body.args, values, strict=True)), set(chosen(body.args, which)), rule)[0]
+
+
 def _fori_vjp(
     n: RegionNode, operands: Sequence[Value], which: Sequence[bool], active: list[bool], rule: Any = None
 ) -> Any:
@@ -236,14 +252,15 @@ def _fori_vjp(
     carries, captured = operands[:count], operands[count:]
     moving = [w and c.type.dtype.is_float for w, c in zip(which[count:], captured, strict=True)]
     body = n.regions[0]
-    program, extra = _vjp_program(body, [False, *active, *moving], active, rule)
+    differentiated = [False, *active, *moving]
+    program, extra = _vjp_program(body, differentiated, active, rule)
     seen = set(program.outs).union(*[m.operands for m in program.nodes])
     taped = [j for j in range(count) if program.args[1 + j] in seen]
 
     def step(i: Value, now: list[Value]) -> list[Value]:
         row = i - float(lower) if lower else i
         tapes = [apply(PUT, (tape, now[j], row), (0,)) for tape, j in zip(now[count:], taped, strict=True)]
-        return [*run(body, [i, *now[:count], *captured]), *tapes]
+        return [*_primal(body, [i, *now[:count], *captured], differentiated, rule), *tapes]
 
     blank = [zeros(t.with_shape((steps, *t.shape))) for t in (carries[j].type for j in taped)]
     outs = fori(lower, upper, [*carries, *blank], step)
@@ -271,7 +288,11 @@ def _fori_vjp(
 def _cond_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], active: list[bool]) -> Any:
     pred, *values = operands
     moving = [w and x.type.dtype.is_float for w, x in zip(which[1:], values, strict=True)]
-    outs = emit(n, operands)
+    if any(map(_holds_call, n.regions)):
+        runs = [lambda b=b: _primal(b, values, moving) for b in n.regions]
+        outs = branch(pred, runs[0], runs[1], n.params[0])
+    else:
+        outs = emit(n, operands)
 
     def pull(given: Sequence[Tangent]) -> list[Tangent]:
         seeds = filled(chosen(given, active), chosen(outs, active))

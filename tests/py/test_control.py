@@ -322,3 +322,66 @@ def test_an_exception_in_a_body_leaves_no_trace_open():
         with pytest.raises(KeyError, match="mine"):
             qb.jit(f)(qb.array(1.0))
         assert qb.jit(lambda x: x + 1.0)(qb.array(1.0)).item() == 2.0
+
+
+# ---- rows at traced indices --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cpu", ["numpy", "xla"])
+def test_traced_indices_gather_slice_and_scatter_as_ints_do(engine, cpu):
+    engine(cpu)
+    x = qb.array(np.arange(12.0).reshape(6, 2))
+
+    def products(x):
+        def step(i, c):
+            return c + qb.sum(x.gather([i, i + 1])) * qb.sum(x.slice(0, i, 2))
+
+        return qb.fori_loop(0, 4, step, 0.0)
+
+    def doubled(x):
+        return qb.fori_loop(0, 3, lambda i, c: c.scatter_add([i], x.gather([i]) * 2.0), x)
+
+    assert qb.jit(products)(x).item() == products(x).item() == sum((8.0 * i + 6.0) ** 2 for i in range(4))
+    pairs = [2 * (8.0 * i + 6.0) for i in range(4)]
+    rows = [pairs[0], pairs[0] + pairs[1], pairs[1] + pairs[2], pairs[2] + pairs[3], pairs[3], 0.0]
+    np.testing.assert_array_equal(qb.grad(products)(x).numpy(), np.repeat(rows, 2).reshape(6, 2))
+    np.testing.assert_array_equal(qb.jit(doubled)(x).numpy(), x.numpy() * np.array([[3.0]] * 3 + [[1.0]] * 3))
+
+
+def test_a_float32_loop_indexes_exactly_above_two_to_the_24():
+    x = qb.array((np.arange(2**24 + 5) % 7).astype(np.float32))
+
+    def digits(x):
+        return qb.fori_loop(2**24, 2**24 + 4, lambda i, c: c * 10 + x[i], x[0])
+
+    assert qb.jit(digits)(x).item() == digits(x).item()
+
+
+# ---- lanes and rules in loops ------------------------------------------------------------------------
+
+
+def test_hessian_of_a_loop_over_choices_by_lane():
+    def f(q, unroll):
+        def step(i, c):
+            return c * qb.vmap(lambda s: qb.cond(s > 0.0, lambda: qb.sin(s) * s, lambda: s * s))(c)
+
+        return qb.sum(qb.fori_loop(0, 2, step, q, unroll=unroll))
+
+    p = qb.array([-1.0, 0.5])
+    loop, unrolled = (qb.hessian(lambda q, u=u: f(q, u))(p).numpy() for u in (False, True))
+    np.testing.assert_allclose(loop, unrolled, rtol=1e-13, atol=1e-15)
+    assert loop[0, 0] == -72.0  # of c**9 at -1
+
+
+def test_lanes_that_share_a_loops_carry_keep_their_axis():
+    p, ts = qb.array([-1.0, 0.5]), qb.array([1.0, 2.0, 3.0])
+
+    def f(t):
+        def step(i, c):
+            return qb.vmap(lambda s, a: qb.cond(s > 0.0, lambda: (a * 2.0, t * s), lambda: (a, s)))(p, c[0])
+
+        return qb.fori_loop(0, 2, step, (p, p))
+
+    a, b = qb.vmap(f)(ts)
+    np.testing.assert_array_equal(a.numpy(), [[-1.0, 2.0]] * 3)
+    np.testing.assert_array_equal(b.numpy(), [[-1.0, 0.5], [-1.0, 1.0], [-1.0, 1.5]])

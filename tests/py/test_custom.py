@@ -637,3 +637,19 @@ def test_arguments_results_and_definitions_that_do_not_fit():
         g.defvjp(1, lambda r, ct: (ct,))
     with pytest.raises(TypeError, match="defjvp"):
         qb.custom_jvp(qb.sin).defjvp(None)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_second_derivatives_of_a_rule_in_a_loop_are_those_of_the_unrolled_program(factor):
+    @qb.custom_vjp
+    def f(x):
+        return qb.sin(x)
+
+    f.defvjp(lambda x: (qb.sin(x), x), lambda x, ct: (factor * ct * qb.cos(x),))
+
+    def loop(v, unroll=False):
+        return qb.fori_loop(0, 2, lambda i, c: f(c * v), v, unroll=unroll)
+
+    for second in (lambda g: qb.grad(qb.grad(g)), qb.hessian):
+        got, want = second(loop)(0.3).item(), second(lambda v: loop(v, True))(0.3).item()
+        assert got == pytest.approx(want, rel=1e-13)

@@ -1,0 +1,56 @@
+"""Rows at indices that are known only when a program runs: what indexing does with traced scalars.
+
+A traced index is a rank-0 float, such as a loop's counter. Negative ones count from the end; the rest is clamped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from quabla import dtypes
+from quabla.ops.dispatch import Value, apply, is_value, scalar
+from quabla.ops.registry import REGISTRY
+from quabla.ops.shaping import CONCAT, RESHAPE
+
+__all__ = ["add_rows", "is_traced", "take", "take_range", "take_rows"]
+
+
+def is_traced(index: object) -> bool:
+    """Whether an index is a traced value."""
+    return is_value(index) and bool(getattr(index, "traced", False))
+
+
+def _row(index: Any) -> Value:
+    """An index as an operand; a counter in float32 as the float64 that it came from, which is exact."""
+    if not is_value(index):
+        return scalar(float(index), dtypes.float64)
+    if index.op.name == "cast" and index.operands[0].op.name == "argument":
+        return index.operands[0]
+    return index
+
+
+def take(x: Value, axis: int, index: Any) -> Value:
+    """The row of ``x`` at an index; the axis is dropped."""
+    return apply(REGISTRY["take"], (x, _row(index)), (axis,))
+
+
+def take_rows(x: Value, axis: int, indices: Sequence[Any]) -> Value:
+    """The rows of ``x`` at some indices, along the same axis."""
+    shape = x.type.shape
+    kept = (*shape[:axis], 1, *shape[axis + 1 :])
+    rows = [apply(RESHAPE, (take(x, axis, i),), (kept,)) for i in indices]
+    return rows[0] if len(rows) == 1 else apply(CONCAT, tuple(rows), (axis,))
+
+
+def take_range(x: Value, axis: int, start: Any, length: int, step: int) -> Value:
+    """``length`` rows of ``x`` from a traced index on, ``step`` apart."""
+    first = _row(start)
+    return take_rows(x, axis, [first + float(k * step) if k else first for k in range(length)])
+
+
+def add_rows(x: Value, axis: int, indices: Sequence[Any], updates: Value) -> Value:
+    """``x`` with the rows of ``updates`` added at some indices, in order."""
+    for k, i in enumerate(indices):
+        x = apply(REGISTRY["add_at"], (x, take(updates, axis, float(k)), _row(i)), (axis,))
+    return x
