@@ -87,6 +87,7 @@ from quabla.functions.shape import (
     trace,
 )
 from quabla.functions.statistics import all as all, any as any, log_softmax, logsumexp, norm, prod, softmax, std, var
+from quabla.functions.systems import cholesky, solve
 from quabla.io import load, save
 from quabla.jitting import jit
 from quabla.ops.casting import astype, stop_gradient
@@ -179,6 +180,7 @@ __all__ = [
     "cbrt",
     "ceil",
     "checkpoint",
+    "cholesky",
     "clip",
     "concat",
     "cond",
@@ -277,6 +279,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "solve",
     "split",
     "sqrt",
     "square",

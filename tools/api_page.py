@@ -24,7 +24,7 @@ SECTIONS = {
     "Elementwise functions": ("ops.elementwise", "ops.transcendental", "functions.math", "ops.casting"),
     "Reductions and statistics": ("ops.reductions", "functions.statistics"),
     "Shapes and elements": ("ops.shaping", "functions.shape", "ops.indexing"),
-    "Products and sums of products": ("ops.linalg", "functions.products"),
+    "Products and linear systems": ("ops.linalg", "functions.products", "functions.systems"),
     "Transforms": ("transforms.autodiff", "transforms.directional", "transforms.jacobians", "transforms.vectorize"),
     "Control flow": ("control",),
     "Rules of one's own": ("transforms.custom", "transforms.remat"),

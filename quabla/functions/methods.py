@@ -12,7 +12,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.dtypes import dtype
-from quabla.functions import math, statistics
+from quabla.functions import math, statistics, systems
 from quabla.ops import casting, elementwise, indexing, linalg, reductions, shaping, transcendental
 from quabla.ops.dispatch import Value
 from quabla.ops.types import TensorType
@@ -28,6 +28,14 @@ def _matrix_product(x1: Any, x2: Any) -> Value:
                 f"{errors.at_user_line()}"
             )
     return linalg.matmul(x1, x2)
+
+
+def _check_ranks(name: str, x: Any, rhs: Any) -> None:
+    if len(x.shape) < 2 or len(rhs.shape) != len(x.shape):
+        raise ValueError(
+            f"{name}: the method needs matrices, or stacks of one rank, got shapes {list(x.shape)} and "
+            f"{list(rhs.shape)}; linalg.{name} takes vectors{errors.at_user_line()}"
+        )
 
 
 def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
@@ -252,6 +260,26 @@ class Methods:
             ValueError: for vectors, and where shapes or dtypes do not fit.
         """
         return _matrix_product(self, rhs)
+
+    def solve(self, rhs: Any) -> Value:
+        """The solutions x of ``self x = rhs`` for matrices, or stacks of them.
+
+        Raises:
+            ValueError: as ``linalg.solve``, and for vectors and different ranks.
+        """
+        _check_ranks("solve", self, rhs)
+        return systems.solve(self, rhs)
+
+    def solve_triangular(self, rhs: Any, lower: bool = True, transpose: bool = False) -> Value:
+        """The solutions x of ``self x = rhs`` for triangular matrices, or of their transposes.
+
+        Raises:
+            ValueError: as ``linalg.solve_triangular``, and for vectors and different ranks.
+        """
+        _check_ranks("solve_triangular", self, rhs)
+        return systems.solve_triangular(self, rhs, int(transpose), lower)
+
+    cholesky = systems.cholesky
 
 
 _ARRAYS: Final = (Methods, np.ndarray)

@@ -355,6 +355,42 @@ class Builder:
         numbers = stablehlo.DotDimensionNumbers.get(*dims, context())
         return self.op("stablehlo.dot_general", type, [a, b], dot_dimension_numbers=numbers)
 
+    # ---- linear algebra ---------------------------------------------------------------------------
+
+    def triangular_solve(self, a: Value, b: Value, type: TensorType, *, lower: bool, transposed: bool) -> Value:
+        """The solutions x of ``a x = b``, or of its transpose; both have the same leading axes."""
+        way = stablehlo.TransposeAttr.get("TRANSPOSE" if transposed else "NO_TRANSPOSE", context())
+        return self.op(
+            "stablehlo.triangular_solve", type, [a, b],
+            left_side=True, lower=lower, unit_diagonal=False, transpose_a=way,
+        )  # fmt: skip
+
+    def cholesky(self, a: Value, type: TensorType) -> Value:
+        """Lower Cholesky factors: zero above the diagonal, and NaN below it where there is none."""
+        rank, n = type.ndim, type.shape[-1]
+        factor = self.op("stablehlo.cholesky", type, [a], lower=True)
+        below = self.compare("GE", self.iota(type, rank - 2), self.iota(type, rank - 1), type)
+        factor = self.select(below, factor, self.full(type, 0.0), type)
+        # A pivot that is not positive leaves NaN in the last one.
+        corner = type.with_shape((*type.shape[:-2], 1, 1))
+        starts, limits = (*(0,) * (rank - 2), n - 1, n - 1), type.shape
+        last = self.op(
+            "stablehlo.slice", corner, [factor],
+            start_indices=starts, limit_indices=limits, strides=(1,) * rank,
+        )  # fmt: skip
+        last = self.broadcast(last, corner, type.shape)
+        spoiled = self.op("stablehlo.and", below.type, [self.compare("NE", last, last, type), below])
+        return self.select(spoiled, self.full(type, np.nan), factor, type)
+
+    def call_target(self, name: str, values: Sequence[Value], types: Sequence[TensorType], type: TensorType) -> Value:
+        """A custom call of ``name``, which takes float64 numbers; the result is rounded once."""
+        wide = [self._to(dtypes.float64, v, t) for v, t in zip(values, types, strict=True)]
+        result = self.op("stablehlo.custom_call", type.with_dtype(dtypes.float64), wide, call_target_name=name)
+        return self._to(type.dtype, result, type.with_dtype(dtypes.float64))
+
+    def _to(self, dtype: dtypes.dtype, value: Value, type: TensorType) -> Value:
+        return value if type.dtype is dtype else self.op("stablehlo.convert", type.with_dtype(dtype), [value])
+
     # ---- composites -------------------------------------------------------------------------------
 
     def composite(

@@ -79,10 +79,10 @@ def stablehlo_text(graph: Graph) -> str:
     return str(lower(graph)).rstrip("\n")
 
 
-def portable_artifact(module: ir.Module) -> bytes:
-    """The module as a versioned StableHLO artifact, which later StableHLO consumers can read."""
+def portable_artifact(module: ir.Module, version: str | None = None) -> bytes:
+    """The module as a versioned StableHLO artifact, which consumers of that version (default: ours) or later read."""
     copy = copy_of(module)  # serializing rewrites the module it is given
-    return bytes(stablehlo.serialize_portable_artifact(copy, stablehlo.get_current_version()))
+    return bytes(stablehlo.serialize_portable_artifact(copy, version or stablehlo.get_current_version()))
 
 
 def copy_of(module: ir.Module) -> ir.Module:

@@ -44,7 +44,10 @@ class Attribute(NamedTuple):
 class Sample(NamedTuple):
     """A small application of an op, for the tests that are generated from the registry.
 
-    ``lo`` and ``hi`` bound the operands' values (one pair for all, or one for each operand); values are distinct.
+    Attributes:
+        lo, hi: bound the operands' values (one pair for all, or one for each operand); values are distinct.
+        make: operands from such values, where the op needs more, such as a well-conditioned matrix.
+        symmetric: the operand is a symmetric matrix, and derivatives are those along symmetric directions.
     """
 
     shapes: tuple[Shape, ...]
@@ -52,6 +55,8 @@ class Sample(NamedTuple):
     lo: float | tuple[float, ...] = 0.3
     hi: float | tuple[float, ...] = 0.9
     dtypes: tuple[dtypes.dtype, ...] = ()
+    make: Callable[..., tuple[Array, ...]] | None = None
+    symmetric: bool = False
 
 
 class Lowering(Protocol):
@@ -87,6 +92,7 @@ class Op:
         stablehlo: the StableHLO op of the same meaning, or ``(lowering, values, node) -> value``.
         fold: ``(operands, params) -> value or None``: an equal, simpler value, tried when a node is made.
         differentiable: False for ops whose derivative is zero by definition.
+        refusal: what is wrong with an operand where the kernel gives NaN, for ops that raise it when not compiled.
         samples: small applications for generated tests.
         special: ``(inputs, result)`` pairs at signed zeros, infinities, NaN and edges.
         source: where a non-obvious derivative or algorithm comes from.
@@ -113,6 +119,7 @@ class Op:
         stablehlo: str | Callable[..., Any] | None = None,
         fold: Callable[..., Any] | None = None,
         differentiable: bool = True,
+        refusal: str = "",
         samples: tuple[Sample, ...] = (),
         special: tuple[tuple[tuple[float, ...], float], ...] = (),
         source: str = "",
@@ -136,6 +143,7 @@ class Op:
         self.stablehlo: Final = stablehlo
         self.fold: Final = fold
         self.differentiable: Final = differentiable
+        self.refusal: Final = refusal
         self.samples: Final = samples
         self.special: Final = special
         self.source: Final = source

@@ -49,6 +49,9 @@ _FLAG: Final = "--xla_cpu_max_isa=AVX"
 # CPU, so the second option only makes sure.
 _OPTIONS: Final = [("xla_disable_hlo_passes", "algsimp"), ("xla_allow_excess_precision", False)]
 
+#: The version of StableHLO that jaxlib 0.10 reads. Custom calls were written anew in a later one.
+_STABLEHLO: Final = "1.17.0"
+
 #: The first known version of jaxlib's client (that of jaxlib 0.12) whose float64 log1p is accurate.
 _GOOD_LOG1P: Final = 505
 
@@ -124,16 +127,20 @@ class _Client:
         self._options.num_replicas = self._options.num_partitions = 1
         self._options.env_option_overrides = _OPTIONS
         self._poor_log1p: Final = xla_client._version < _GOOD_LOG1P
+        self._has_lapack = False
         self.exact = True
         self.exact = self._keeps_products()
 
     def compile(self, module: ir.Module) -> Run:
         from quabla.lowering.for_xla import correct_log1p, guard_products, keep_barriers
+        from quabla.lowering.lapack import call_lapack
         from quabla.lowering.to_stablehlo import copy_of, portable_artifact
 
         inputs, outputs = _signature(module)
         module = copy_of(module)
         keep_barriers(module)
+        if call_lapack(module):
+            self._offer_lapack()
         if self._poor_log1p:
             correct_log1p(module)
         if not self.exact:
@@ -141,11 +148,23 @@ class _Client:
             if "f64" in str(module):
                 _warn_of_contraction()
         try:
-            program = self._client.compile_and_load(portable_artifact(module), self._devices, self._options)
+            program = self._client.compile_and_load(portable_artifact(module, _STABLEHLO), self._devices, self._options)
         except (RuntimeError, ValueError) as e:
             types = f"({', '.join(map(repr, inputs))}) -> ({', '.join(map(repr, outputs))})"
             raise errors.QuablaError(f"XLA cannot compile the program of type {types}: {_first_line(e)}") from e
         return self._runner(program, inputs, outputs)
+
+    def _offer_lapack(self) -> None:
+        """Let programs call LAPACK, which jaxlib takes from SciPy; jax itself may have done the same."""
+        if self._has_lapack:
+            return
+        from jaxlib.cpu import _lapack  # pyright: ignore[reportMissingImports]
+
+        _lapack.initialize()
+        for name, function in _lapack.registrations().items():
+            version = int(name.endswith("_ffi"))
+            self._jax.register_custom_call_target(name, function, platform="cpu", api_version=version)
+        self._has_lapack = True
 
     def _runner(self, program: Any, inputs: list[Any], outputs: list[Any]) -> Run:
         put, execute = self._jax.batched_device_put, program.execute_sharded

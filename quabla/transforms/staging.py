@@ -6,12 +6,17 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from quabla import errors, tree
 from quabla.array import wrap
 from quabla.ops import dispatch
+from quabla.ops.solving import refusing
 from quabla.ops.types import TensorType
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import Engine, engine_for
+from quabla.tracing.graph import RegionNode
+from quabla.tracing.plan import Plan
 from quabla.tracing.trace import Arguments, Traced, trace
 
 __all__ = [
@@ -67,12 +72,17 @@ def leaves_like(treedef: Any, given: Any) -> list[Any]:
 
 
 class StagedProgram:
-    """A traced function with the engine that runs it."""
+    """A traced function with the engine that runs it.
 
-    __slots__ = ("_captured", "_result", "_types", "_weak", "engine", "traced")
+    Args:
+        eager: the user did not ask for compilation, so a matrix that an op refuses is an error, not NaN.
+    """
 
-    def __init__(self, traced: Traced, engine: Engine | None = None) -> None:
+    __slots__ = ("_captured", "_may_refuse", "_result", "_types", "_weak", "engine", "traced")
+
+    def __init__(self, traced: Traced, engine: Engine | None = None, *, eager: bool = False) -> None:
         self.traced = traced
+        self._may_refuse = eager and _may_refuse(traced.graph.nodes)
         self.engine = engine_for(traced.graph) if engine is None else engine
         self._captured = [captured_array(x) for x in traced.graph.captures]
         self._result = traced.result
@@ -83,10 +93,21 @@ class StagedProgram:
         """The result for these input arrays."""
         if self._captured:
             arrays = [*arrays, *self._captured]
-        outs = [wrap(a, t) for a, t in zip(self.engine(arrays), self._types, strict=True)]
+        results = self.engine(arrays)
+        if self._may_refuse and any(np.isnan(a).any() for a in results):
+            with refusing():
+                Plan(self.traced.graph)(arrays)
+        outs = [wrap(a, t) for a, t in zip(results, self._types, strict=True)]
         for i in self._weak:
             outs[i].weak = True
         return self._result.rebuild(outs)
+
+
+def _may_refuse(nodes: Sequence[Any]) -> bool:
+    """Whether some op, in regions too, refuses operands."""
+    return any(
+        any(_may_refuse(r.nodes) for r in n.regions) if isinstance(n, RegionNode) else n.op.refusal for n in nodes
+    )
 
 
 def captured_array(x: Any) -> Any:
@@ -102,7 +123,7 @@ def captured_array(x: Any) -> Any:
 
 def run_once(fun: Callable[..., Any], args: Arguments) -> Any:
     """Trace ``fun`` at concrete arguments and run it."""
-    return StagedProgram(trace(fun, args))([x.data for x in args.leaves if not isinstance(x, (int, float))])
+    return StagedProgram(trace(fun, args), eager=True)([x.data for x in args.leaves if not isinstance(x, (int, float))])
 
 
 class _Docstring:
@@ -174,7 +195,7 @@ class Transformed(Wrapper):
             key = flat.key()
             program = self._cache.get(key)
             if program is None:
-                program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat)))
+                program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat), eager=True))
             return program([x.data for x in flat.leaves if not isinstance(x, (int, float))])
         except Exception as e:
             errors.hide_library_frames(e)

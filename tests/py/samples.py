@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import quabla as qb
 from quabla import dtypes
 from quabla.array import Tensor, wrap
 from quabla.ops import load_all
@@ -40,8 +41,12 @@ def arrays(sample: Sample, seed: int = 0, float_dtype: np.dtype | type = np.floa
             out.append(rng.permutation(np.arange(count) % 2 == 0).reshape(shape))
         else:
             values = lo + (hi - lo) * (rng.permutation(count) + 0.5 * rng.uniform(0.2, 0.8, count)) / max(count, 1)
-            out.append(values.reshape(shape).astype(float_dtype))
-    return out
+            out.append(values.reshape(shape))
+    if sample.make is not None:
+        out = list(sample.make(*out))
+    if sample.symmetric:
+        out = [(a + np.swapaxes(a, -1, -2)) / 2 for a in out]
+    return [a if a.dtype == bool else a.astype(float_dtype) for a in out]
 
 
 def tensor(a: np.ndarray) -> Tensor:
@@ -61,3 +66,11 @@ def op_function(op: Op, sample: Sample):
     from quabla.ops.dispatch import apply
 
     return lambda *operands: apply(op, operands, sample.params)
+
+
+def smooth_function(op: Op, sample: Sample):
+    """The same, of operands that tests move in every direction: those that must be symmetric are made so."""
+    f = op_function(op, sample)
+    if not sample.symmetric:
+        return f
+    return lambda *operands: f(*[0.5 * (x + qb.swapaxes(x, -1, -2)) for x in operands])

@@ -556,7 +556,6 @@ def test_forward_mode_of_a_reverse_only_function():
     runs = {
         "jvp": lambda: qb.jvp(f, (2.0,), (1.0,)),
         "loop": lambda: qb.jvp(loop, (2.0,), (1.0,)),
-        "hessian of a loop": lambda: qb.hessian(loop)(2.0),
         "vmap": lambda: qb.jvp(qb.vmap(f), (X,), (X,)),
         "checkpoint": lambda: qb.jvp(qb.checkpoint(f), (2.0,), (1.0,)),
         "while": lambda: qb.jvp(lambda v: qb.while_loop(lambda c: c < 9.0, f, v), (2.0,), (1.0,)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import CASES, IDS, arrays, op_function, sample_dtypes, tensor, tensors
+from samples import CASES, IDS, arrays, op_function, sample_dtypes, smooth_function, tensor, tensors
 
 import quabla as qb
 from quabla.ops.registry import REGISTRY
@@ -42,7 +42,7 @@ def floats(sample):
 
 def weighted(op, sample):
     """A scalar function of the float operands whose gradient sees every element of the result."""
-    f = op_function(op, sample)
+    f = smooth_function(op, sample)
     operands = tensors(sample)
     which = floats(sample)
 

@@ -57,8 +57,12 @@ def sample_arrays(sample, types):
     for i, t in enumerate(types):
         lo, hi = [b[i] if isinstance(b, tuple) else b for b in (sample.lo, sample.hi)]
         x = rng.uniform(lo, hi, t.shape)
-        arrays.append(np.asarray(x > (lo + hi) / 2 if t.dtype is dtypes.bool_ else x, t.dtype.numpy))
-    return arrays
+        arrays.append(x > (lo + hi) / 2 if t.dtype is dtypes.bool_ else x)
+    if sample.make is not None:
+        arrays = sample.make(*arrays)
+    if sample.symmetric:
+        arrays = [(a + np.swapaxes(a, -1, -2)) / 2 for a in arrays]
+    return [np.asarray(a, t.dtype.numpy) for a, t in zip(arrays, types, strict=True)]
 
 
 SAMPLES = [

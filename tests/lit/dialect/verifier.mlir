@@ -424,3 +424,59 @@ func.func @f(%p: tensor<2x2x2xf64>, %q: tensor<3x2x2xf64>) {
   %0 = "qb.matmul"(%p, %q) : (tensor<2x2x2xf64>, tensor<3x2x2xf64>) -> tensor<2x2x2xf64>
   return
 }
+
+// -----
+
+func.func @f(%a: tensor<2x2xf64>, %b: tensor<2xf64>) {
+  // expected-error @below {{'qb.solve' op needs matrices in the last two axes, got tensor<2xf64>}}
+  %0 = "qb.solve"(%a, %b) : (tensor<2x2xf64>, tensor<2xf64>) -> tensor<2xf64>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x3xf64>, %b: tensor<2x1xf64>) {
+  // expected-error @below {{'qb.solve' op needs square matrices in the last two axes, got tensor<2x3xf64>}}
+  %0 = "qb.solve"(%a, %b) : (tensor<2x3xf64>, tensor<2x1xf64>) -> tensor<2x1xf64>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x2xf64>, %b: tensor<3x1xf64>) {
+  // expected-error @below {{'qb.solve' op the matrix of tensor<2x2xf64> does not fit the 3 rows of tensor<3x1xf64>}}
+  %0 = "qb.solve"(%a, %b) : (tensor<2x2xf64>, tensor<3x1xf64>) -> tensor<3x1xf64>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x2xf64>, %b: tensor<2x1xf32>) {
+  // expected-error @below {{'qb.solve' op needs two arrays of one float dtype, got tensor<2x2xf64> and tensor<2x1xf32>}}
+  %0 = "qb.solve"(%a, %b) : (tensor<2x2xf64>, tensor<2x1xf32>) -> tensor<2x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x2x2xf64>, %b: tensor<3x2x1xf64>) {
+  // expected-error @below {{'qb.solve' op the leading axes of tensor<2x2x2xf64> and tensor<3x2x1xf64> do not broadcast}}
+  %0 = "qb.solve"(%a, %b) : (tensor<2x2x2xf64>, tensor<3x2x1xf64>) -> tensor<3x2x1xf64>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x2xi1>) {
+  // expected-error @below {{'qb.eigh_values' op needs a float array, got tensor<2x2xi1>}}
+  %0 = "qb.eigh_values"(%a) : (tensor<2x2xi1>) -> tensor<2xi1>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x2xf64>, %b: tensor<3xf64>) {
+  // expected-error @below {{'qb.pinv' op needs a tolerance for the matrices, got tensor<3xf64> for tensor<2x2xf64>}}
+  %0 = "qb.pinv"(%a, %b) : (tensor<2x2xf64>, tensor<3xf64>) -> tensor<2x2xf64>
+  return
+}
