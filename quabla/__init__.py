@@ -4,7 +4,9 @@ Arrays, derivatives of every order, batching and compilation; a traced function 
 dialect, which lowers to StableHLO and runs on the CPU.
 """
 
-from quabla import linalg, random as random, tree as tree
+from typing import TYPE_CHECKING, Any as _Any, Final as _Final
+
+from quabla import tree as tree
 from quabla.array import Array, Tensor, TensorView
 from quabla.compiler import Compiler, Executable, Program
 from quabla.config import config
@@ -88,7 +90,6 @@ from quabla.functions.shape import (
 )
 from quabla.functions.statistics import all as all, any as any, log_softmax, logsumexp, norm, prod, softmax, std, var
 from quabla.functions.systems import cholesky, solve
-from quabla.io import load, save
 from quabla.jitting import jit
 from quabla.ops.casting import astype, stop_gradient
 from quabla.ops.elementwise import (
@@ -140,11 +141,44 @@ from quabla.tracing.graph import TraceTensor
 from quabla.tracing.trace import ShapeDtype
 from quabla.transforms import regions as _regions  # noqa: F401  # pyright: ignore[reportUnusedImport]  (installs rules)
 from quabla.transforms.autodiff import grad, value_and_grad
-from quabla.transforms.custom import custom_jvp, custom_vjp
 from quabla.transforms.directional import jvp, vjp
 from quabla.transforms.jacobians import hessian, jacobian
-from quabla.transforms.remat import checkpoint, remat
 from quabla.transforms.vectorize import vmap
+
+if TYPE_CHECKING:
+    from quabla import linalg, random as random
+    from quabla.io import load, save
+    from quabla.transforms.custom import custom_jvp, custom_vjp
+    from quabla.transforms.remat import checkpoint, remat
+
+#: What most programs do without is imported when it is first asked for.
+_LATER: _Final = {
+    "checkpoint": "transforms.remat",
+    "custom_jvp": "transforms.custom",
+    "custom_vjp": "transforms.custom",
+    "linalg": "linalg",
+    "load": "io",
+    "random": "random",
+    "remat": "transforms.remat",
+    "save": "io",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'quabla' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = import_module(f"quabla.{module}")
+    value = found if module == name else getattr(found, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __version__ = "0.1.0"
 

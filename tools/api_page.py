@@ -42,8 +42,8 @@ NAMESPACES = {
 def imported() -> dict[str, list[str]]:
     """The public names that quabla/__init__.py imports, by module."""
     found: dict[str, list[str]] = {}
-    for node in ast.parse(Path(qb.__file__).read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.module != "quabla" and node.module is not None:
+    for node in ast.walk(ast.parse(Path(qb.__file__).read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("quabla."):
             names = [a.asname or a.name for a in node.names]
             public = [n for n in names if not n.startswith("_")]
             found.setdefault(node.module.removeprefix("quabla."), []).extend(public)
