@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any as _Any, Final as _Final
 
 from quabla import tree as tree
 from quabla.array import Array, Tensor, TensorView
-from quabla.compiler import Compiler, Executable, Program
 from quabla.config import config
 from quabla.control import cond, fori_loop, scan, while_loop
 from quabla.devices import devices
@@ -89,7 +88,6 @@ from quabla.functions.shape import (
     trace,
 )
 from quabla.functions.statistics import all as all, any as any, log_softmax, logsumexp, norm, prod, softmax, std, var
-from quabla.functions.systems import cholesky, solve
 from quabla.jitting import jit
 from quabla.ops.casting import astype, stop_gradient
 from quabla.ops.elementwise import (
@@ -147,12 +145,19 @@ from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
     from quabla import linalg, random as random
+    from quabla.compiler import Compiler, Executable, Program
+    from quabla.functions.systems import cholesky, solve
     from quabla.io import load, save
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
 
 #: What most programs do without is imported when it is first asked for.
 _LATER: _Final = {
+    "Compiler": "compiler",
+    "Executable": "compiler",
+    "Program": "compiler",
+    "cholesky": "functions.systems",
+    "solve": "functions.systems",
     "checkpoint": "transforms.remat",
     "custom_jvp": "transforms.custom",
     "custom_vjp": "transforms.custom",

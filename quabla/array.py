@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
-from quabla import errors, random
+from quabla import errors
 from quabla.dtypes import dtype, float64
 from quabla.functions import creation
 from quabla.functions.methods import NUMPY_OPERATORS, Methods
@@ -213,6 +213,8 @@ class Tensor(Methods, Array):
     @staticmethod
     def random_normal(shape: int | Sequence[int], key: int, mean: float = 0.0, stddev: float = 1.0) -> Tensor:
         """Normal samples of a mean and a standard deviation."""
+        from quabla import random
+
         return random.normals(key, shape, mean, stddev)
 
     @staticmethod
@@ -220,21 +222,29 @@ class Tensor(Methods, Array):
         shape: int | Sequence[int], key: int, minval: float = 0.0, maxval: float = 1.0, dtype: dtype | None = None
     ) -> Tensor:
         """Uniform samples from ``minval`` to below ``maxval``."""
+        from quabla import random
+
         return random.uniform(random.key(key), shape, float64 if dtype is None else dtype, minval, maxval)
 
     @staticmethod
     def glorot_normal(shape: Sequence[int], key: int) -> Tensor:
         """Normal samples with variance 2 / (fan in + fan out)."""
+        from quabla import random
+
         return random.glorot_normal(random.key(key), shape)
 
     @staticmethod
     def split_key(key: int, count: int) -> tuple[int, ...]:
         """``count`` new keys."""
+        from quabla import random
+
         return tuple([k.value for k in random.split(random.key(key), count)])
 
     @staticmethod
     def fold_in_key(key: int, data: int) -> int:
         """A new key from a key and a number."""
+        from quabla import random
+
         return random.fold_in(random.key(key), data).value
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from quabla import errors, tree
 from quabla.array import Tensor
-from quabla.compiler import Program
 from quabla.devices import parse, require
 from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
@@ -185,6 +184,8 @@ class Lowered:
         self._jit = jit
         self._call = call
         self._traced = traced
+        from quabla.compiler import Program
+
         self.program = Program(traced.graph, single=False)
 
     def __repr__(self) -> str:

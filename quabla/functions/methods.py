@@ -12,7 +12,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.dtypes import dtype
-from quabla.functions import math, statistics, systems
+from quabla.functions import math, statistics
 from quabla.ops import casting, elementwise, indexing, linalg, reductions, shaping, transcendental
 from quabla.ops.dispatch import Value
 from quabla.ops.types import TensorType
@@ -267,6 +267,8 @@ class Methods:
         Raises:
             ValueError: as ``linalg.solve``, and for vectors and different ranks.
         """
+        from quabla.functions import systems
+
         _check_ranks("solve", self, rhs)
         return systems.solve(self, rhs)
 
@@ -276,10 +278,20 @@ class Methods:
         Raises:
             ValueError: as ``linalg.solve_triangular``, and for vectors and different ranks.
         """
+        from quabla.functions import systems
+
         _check_ranks("solve_triangular", self, rhs)
         return systems.solve_triangular(self, rhs, int(transpose), lower)
 
-    cholesky = systems.cholesky
+    def cholesky(self) -> Value:
+        """The lower Cholesky factors of symmetric positive definite matrices.
+
+        Raises:
+            ValueError: as ``linalg.cholesky``.
+        """
+        from quabla.functions import systems
+
+        return systems.cholesky(self)
 
 
 _ARRAYS: Final = (Methods, np.ndarray)

@@ -11,7 +11,6 @@ import numpy as np
 from quabla import errors, tree
 from quabla.array import wrap
 from quabla.ops import dispatch
-from quabla.ops.solving import refusing
 from quabla.ops.types import TensorType
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import Engine, engine_for
@@ -95,6 +94,8 @@ class StagedProgram:
             arrays = [*arrays, *self._captured]
         results = self.engine(arrays)
         if self._may_refuse and any(np.isnan(a).any() for a in results):
+            from quabla.ops.solving import refusing  # only programs with such ops load them
+
             with refusing():
                 Plan(self.traced.graph)(arrays)
         outs = [wrap(a, t) for a, t in zip(results, self._types, strict=True)]
