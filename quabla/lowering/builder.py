@@ -281,7 +281,7 @@ class Builder:
     # ---- reductions and products ------------------------------------------------------------------
 
     def reduce(self, kind: str, value: Value, from_type: TensorType, axes: Sequence[int], to_type: TensorType) -> Value:
-        """Combine along ``axes`` with ``"add"``, ``"maximum"`` or ``"minimum"``."""
+        """Combine along ``axes`` with ``"add"``, ``"multiply"``, ``"maximum"`` or ``"minimum"``."""
         values = [value, self._neutral(kind, to_type.dtype)]
         return self._combining("stablehlo.reduce", kind, values, to_type, dimensions=tuple(axes))
 
@@ -319,7 +319,7 @@ class Builder:
     def _neutral(self, kind: str, dtype: dtypes.dtype) -> Value:
         if not dtype.is_float:
             return self.full(tensor_type((), dtype), kind == "minimum")
-        number = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf}[kind]
+        number = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}[kind]
         return self.full(tensor_type((), dtype), number)
 
     def _combining(self, name: str, kind: str, values: Sequence[Value], type: TensorType, **attributes: Any) -> Value:

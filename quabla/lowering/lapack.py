@@ -289,6 +289,13 @@ def _det_sign(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorTy
     return lo.add(to, lo.select(singular, lo.full(to, 0.0), sign, to), spoil)
 
 
+def _det(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
+    lo = w.lo
+    diagonal, moved, line, spoil = _determinant(w, xs[0], types[0])
+    pivots = lo.select(moved, lo.neg(line, diagonal), diagonal, line)
+    return lo.add(to, lo.reduce("multiply", pivots, line, [line.ndim - 1], to), spoil)
+
+
 def _log_abs_det(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
     lo = w.lo
     diagonal, _, line, spoil = _determinant(w, xs[0], types[0])
@@ -393,6 +400,7 @@ _NATIVE: Final[dict[str, Callable[[_Writer, list[Value], TensorType, Any], Value
     "stablehlo.triangular_solve": _triangular,
 }
 _ROUTINES: Final[dict[str, Callable[[_Writer, list[Value], list[TensorType], TensorType], Value]]] = {
+    "qb.det": _det,
     "qb.det_sign": _det_sign,
     "qb.eigh_values": _eigh_values,
     "qb.eigh_vectors": _eigh_vectors,
