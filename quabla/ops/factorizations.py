@@ -136,10 +136,14 @@ def _above_rounding(x: Value, values: Value) -> Value:
     return apply(WHERE, (beyond, x, number_like(x, 0.0)))
 
 
+def _identity(t: TensorType) -> Value:
+    """The identity of the size of the last axis."""
+    return constant(Const(np.eye(t.shape[-1]).astype(t.dtype.numpy)))
+
+
 def _gaps(values: Value) -> Value:
     """``values[j] - values[i]`` in row i and column j: 0 for repeated values, and 1 on the diagonal."""
-    gaps = _above_rounding(as_row(values) - as_column(values), values)
-    return gaps + constant(Const(np.eye(values.type.shape[-1]).astype(values.type.dtype.numpy)))
+    return _above_rounding(as_row(values) - as_column(values), values) + _identity(values.type)
 
 
 def _off_diagonal(t: TensorType) -> Value:
@@ -356,7 +360,8 @@ def _vectors_tangent(da: Value, u: Value, s: Value, v: Value) -> Value:
     inner = product(swapped(u), carried)
     mixed = (inner * as_row(s) + as_column(s) * swapped(inner)) * _off_diagonal(inner.type)
     # One factor after the other: squares of singular values would lose half of the digits.
-    turned = apply(RATIO, (apply(RATIO, (mixed, as_row(s) + as_column(s))), _gaps(s)))
+    sums = as_row(s) + as_column(s) + _identity(s.type)
+    turned = apply(RATIO, (apply(RATIO, (mixed, sums)), _gaps(s)))
     moved = product(u, turned)
     if u.type.shape[-1] == u.type.shape[-2]:
         return moved
