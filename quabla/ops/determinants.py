@@ -22,6 +22,7 @@ from quabla.ops.matrices import (
     diagonal_of,
     dominant,
     factor,
+    finite_only,
     nan_where_refused,
 )
 from quabla.ops.reductions import SUM
@@ -160,7 +161,7 @@ def _gradient(a: Any) -> Any:
 
 def _cofactors_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     compute = _gradient if len(types) == 1 else _cofactors
-    return nan_where_refused(compute, _infer_cofactors(types, params).shape, 2)
+    return nan_where_refused(finite_only(compute, 2), _infer_cofactors(types, params).shape, 2)
 
 
 def _cofactors_jvp(operands: Sequence[Value], tangents: Tangents, result: Value, params: Params) -> Value | None:

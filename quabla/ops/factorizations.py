@@ -168,7 +168,8 @@ def _signs(columns: Any) -> Any:
 
 
 def _symmetrized(a: Any) -> Any:
-    return 0.5 * (a + np.swapaxes(a, -1, -2))
+    half = 0.5 * a
+    return half + np.swapaxes(half, -1, -2)
 
 
 def _eigenvectors(a: Any) -> Any:
@@ -450,18 +451,10 @@ def _infer_pinv(types: Sequence[TensorType], params: Params) -> TensorType:
 
 
 def _pinv_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-    shape = _infer_pinv(types, params).shape
+    stack = types[0].shape[:-2]
 
     def run(a: Any, rtol: Any) -> Any:
-        rtol = np.broadcast_to(rtol, shape[:-2])
-        try:
-            return np.linalg.pinv(a, rcond=rtol)
-        except np.linalg.LinAlgError:
-            out = np.full(shape, np.nan)
-            for i in np.ndindex(*shape[:-2]):
-                if np.isfinite(a[i]).all():
-                    out[i] = np.linalg.pinv(a[i], rcond=rtol[i])
-            return out
+        return finite_only(lambda x: np.linalg.pinv(x, rcond=np.broadcast_to(rtol, stack)), 2)(a)
 
     return run
 

@@ -117,15 +117,25 @@ def nan_where_refused(compute: Callable[..., Any], shape: Shape, core: int, refu
     return run
 
 
-def finite_only(compute: Callable[[Any], Any], core: int) -> Callable[[Any], Any]:
-    """``compute``, but NaN for matrices that are not finite: LAPACK may take NaN for zero, so it is not asked."""
+def finite_only(compute: Callable[..., Any], core: int) -> Callable[..., Any]:
+    """``compute``, but NaN for matrices that are not finite.
 
-    def run(a: Any) -> Any:
-        finite = np.isfinite(a).all((-2, -1))
-        if finite.all():
-            return compute(a)
-        some = compute(np.where(finite[..., None, None], a, np.eye(*a.shape[-2:])))
-        return np.where(finite[(..., *(None,) * core)], some, np.nan)
+    LAPACK is not asked about them: it may take NaN for zero, and may never return from infinities.
+
+    Args:
+        compute: of stacks of matrices.
+        core: how many trailing axes of the result belong to one matrix.
+    """
+
+    def run(*stacks: Any) -> Any:
+        finite = [np.isfinite(a).all((-2, -1)) for a in stacks]
+        if all(f.all() for f in finite):
+            return compute(*stacks)
+        some = compute(
+            *[np.where(f[..., None, None], a, np.eye(*a.shape[-2:])) for f, a in zip(finite, stacks, strict=True)]
+        )
+        whole = np.logical_and.reduce(np.broadcast_arrays(*finite))
+        return np.where(whole[(..., *(None,) * core)], some, np.nan)
 
     return run
 
