@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quabla.ops.blas import on_one_thread
 from quabla.ops.dispatch import Value, apply, constant
 from quabla.ops.linalg import product, swapped
 from quabla.ops.matrices import (
@@ -44,7 +45,10 @@ def _infer_solve(types: Sequence[TensorType], params: Params) -> TensorType:
 
 
 def _solve_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-    return nan_where_refused(np.linalg.solve, _infer_solve(types, params).shape, 2, f"solve: {SOLVE.refusal}")
+    shape = _infer_solve(types, params).shape
+    n, columns = shape[-2:]
+    solve = on_one_thread(np.linalg.solve, n * n * (n // 3 + columns))
+    return nan_where_refused(solve, shape, 2, f"solve: {SOLVE.refusal}")
 
 
 def _batch_systems(
