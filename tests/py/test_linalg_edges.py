@@ -38,7 +38,7 @@ def symmetric(n, seed=0):
     return a + a.T
 
 
-@pytest.fixture(params=["eager", "numpy", "xla"])
+@pytest.fixture(params=["eager", "xla"])
 def run(request, engine):
     if request.param == "eager":
         return lambda f, *args: f(*map(qb.array, args))
