@@ -14,7 +14,7 @@ import numpy as np
 
 from quabla.tracing.graph import TraceTensor
 
-__all__ = ["LEAST", "Link", "chained", "fits"]
+__all__ = ["LEAST", "Chain", "Link", "fits"]
 
 #: Arrays of at least this many elements are worth cutting into blocks.
 LEAST: Final = 1 << 15
@@ -120,9 +120,7 @@ class Chain:
             v[slot] = array
 
 
-def _homes(
-    links: Sequence[Link], kept: set[TraceTensor], dropped: set[TraceTensor]
-) -> dict[TraceTensor, TraceTensor]:
+def _homes(links: Sequence[Link], kept: set[TraceTensor], dropped: set[TraceTensor]) -> dict[TraceTensor, TraceTensor]:
     """For results that are kept, an operand of the same type that is not read after them and that they write over."""
     last = {k: i for i, (n, _) in enumerate(links) for k in n.operands}
     free = list(dropped)
