@@ -140,18 +140,34 @@ def test_singular_values_of_deficient_rank(run, shape):
     assert np.isfinite(run(qb.grad(lambda x: L.norm(x, "nuc")), a).numpy()).all()
 
 
-@pytest.mark.parametrize("values", [[3.0, 1.0, 0.0], [3.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
-@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)])
-def test_an_isolated_singular_vector_beside_repeated_or_zero_values(run, values, shape):
-    a = with_values(values, shape=shape)
+def isolated_singular_vectors(run, a):
+    """The first vectors of a matrix have their derivatives."""
+    m, n = a.shape
     for f in (
-        lambda x: qb.sum(L.svd(x).U[:, 0] * numbers(shape[0], seed=8)),
-        lambda x: qb.sum(L.svd(x).Vh[0] * numbers(shape[1], seed=9)),
+        lambda x: qb.sum(L.svd(x).U[:, 0] * numbers(m, seed=8)),
+        lambda x: qb.sum(L.svd(x).Vh[0] * numbers(n, seed=9)),
     ):
         want = central(lambda x: f(qb.array(x)).item(), a)  # noqa: B023
         close(run(qb.grad(f), a), want, 1e-7)
-        v = numbers(*shape, seed=3)
+        v = numbers(m, n, seed=3)
         close(run(lambda x, t: qb.jvp(f, (x,), (t,))[1], a, v), np.sum(want * v), 1e-7)  # noqa: B023
+
+
+@pytest.mark.parametrize("values", [[3.0, 1.0, 0.0], [3.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)])
+def test_an_isolated_singular_vector_beside_repeated_or_zero_values(values, shape):
+    isolated_singular_vectors(lambda f, *args: f(*map(qb.array, args)), with_values(values, shape=shape))
+
+
+def test_a_compiled_isolated_singular_vector(run):
+    isolated_singular_vectors(run, with_values([3.0, 0.0, 0.0], shape=(4, 3)))
+
+
+def test_the_vector_of_a_single_zero_singular_value():
+    # du of u = e2 in diag(3, 1, 0) is -da[2, j] / s[j] along the others
+    weights = np.array([0.3, 0.7, 0.2])
+    g = qb.grad(lambda x: qb.sum(L.svd(x).U[:, 2] * weights))(qb.array(np.diag([3.0, 1.0, 0.0])))
+    close(g, [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [-0.1, -0.7, 0.0]])
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)])
