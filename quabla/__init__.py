@@ -11,7 +11,7 @@ from quabla.array import Array, Tensor, TensorView
 from quabla.config import config
 from quabla.control import cond, fori_loop, scan, while_loop
 from quabla.devices import devices
-from quabla.dtypes import bool_, dtype, float32, float64
+from quabla.dtypes import bool_, dtype, float32, float64, int32, int64
 from quabla.errors import (
     QuablaError,
     RetraceLimitError,
@@ -260,6 +260,8 @@ __all__ = [
     "greater_equal",
     "hessian",
     "hypot",
+    "int32",
+    "int64",
     "interp",
     "isfinite",
     "isinf",

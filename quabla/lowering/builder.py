@@ -78,6 +78,8 @@ def dense(const: Const) -> Any:
             found = ir.DenseElementsAttr.get(const.array, type=t, context=context())
         elif const.type.dtype is dtypes.bool_:
             found = ir.DenseElementsAttr.get_splat(t, ir.BoolAttr.get(bool(const.splat), context()))
+        elif const.type.dtype.is_int:
+            found = ir.DenseElementsAttr.get_splat(t, ir.IntegerAttr.get(t.element_type, const.splat))
         else:
             found = ir.DenseElementsAttr.get_splat(t, ir.FloatAttr.get(t.element_type, const.splat, unknown()))
         _dense[const] = found
@@ -186,7 +188,7 @@ class Builder:
     # ---- rows -------------------------------------------------------------------------------------
 
     def row(self, index: Value, type: TensorType, extent: int) -> Value:
-        """The row that a rank-0 float ``index`` names, as a 64-bit integer.
+        """The row that a rank-0 float or int ``index`` names, as a 64-bit integer.
 
         A negative index counts from the end and NaN is row 0. The result may be out of range, where the ops that it
         is for clamp it.
@@ -194,12 +196,15 @@ class Builder:
         known = self.linear.get(index)
         if known is not None:
             return self._linear_row(known, extent)
-        if type.dtype is not dtypes.float64:
-            wide = type.with_dtype(dtypes.float64)
+        number = dtypes.int64 if type.dtype.is_int else dtypes.float64
+        if type.dtype is not number:
+            wide = type.with_dtype(number)
             index, type = self.op("stablehlo.convert", wide, [index]), wide
-        zero = self.full(type, 0.0)
+        zero = self.full(type, 0)
         wrapped = self.add(type, index, self.full(type, float(extent)))
         row = self.select(self.compare("LT", index, zero, type), wrapped, index, type)
+        if number.is_int:
+            return row
         # Targets differ in what they convert NaN and numbers beyond the range of integers to.
         row = self.select(self.compare("GT", row, zero, type), row, zero, type)
         last = self.full(type, float(extent - 1))
@@ -281,7 +286,7 @@ class Builder:
     # ---- reductions and products ------------------------------------------------------------------
 
     def reduce(self, kind: str, value: Value, from_type: TensorType, axes: Sequence[int], to_type: TensorType) -> Value:
-        """Combine along ``axes`` with ``"add"``, ``"maximum"`` or ``"minimum"``."""
+        """Combine along ``axes`` with ``"add"``, ``"multiply"``, ``"maximum"`` or ``"minimum"``."""
         values = [value, self._neutral(kind, to_type.dtype)]
         return self._combining("stablehlo.reduce", kind, values, to_type, dimensions=tuple(axes))
 
@@ -317,9 +322,10 @@ class Builder:
         )  # fmt: skip
 
     def _neutral(self, kind: str, dtype: dtypes.dtype) -> Value:
-        if not dtype.is_float:
-            return self.full(tensor_type((), dtype), kind == "minimum")
-        number = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf}[kind]
+        least, greatest = (False, True) if dtype.is_bool else (-np.inf, np.inf)
+        if dtype.is_int:
+            least, greatest = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
+        number = {"add": 0, "multiply": 1, "maximum": least, "minimum": greatest}[kind]
         return self.full(tensor_type((), dtype), number)
 
     def _combining(self, name: str, kind: str, values: Sequence[Value], type: TensorType, **attributes: Any) -> Value:

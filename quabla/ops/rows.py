@@ -1,6 +1,6 @@
 """Rows at indices that are known only when a program runs: what indexing does with traced scalars.
 
-A traced index is a rank-0 float, such as a loop's counter. Negative ones count from the end; the rest is clamped.
+A traced index is a rank-0 float, such as a loop's counter, or int. Negative ones count from the end; the rest is clamped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _row(index: Any) -> Value:
     """An index as an operand; a counter in float32 as the float64 that it came from, which is exact."""
     if not is_value(index):
         return scalar(float(index), dtypes.float64)
-    if index.op.name == "cast" and index.operands[0].op.name == "argument":
+    if index.type.dtype.is_float and index.op.name == "cast" and index.operands[0].op.name == "argument":
         return index.operands[0]
     return index
 
