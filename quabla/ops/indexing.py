@@ -226,7 +226,8 @@ def _gather_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
     t = node.operands[0].type
     pieces = runs(indices)
     if len(pieces) > FEW_RUNS:
-        return lo.gather(xs[0], t, axis, indices, node.type)
+        starts = lo.integers(np.reshape(indices, (-1, 1)))
+        return lo.gather(xs[0], t, starts, [axis], axis, node.type, ordered=list(indices) == sorted(indices))
     if not pieces:
         return _lower_slice(lo, xs[0], t, axis, 0, 0, 1)
     parts = [_lower_slice(lo, xs[0], t, axis, *piece) for piece in pieces]
@@ -344,7 +345,9 @@ def _scatter_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
         high[axis] = x.type.shape[axis] - 1 - (start + (length - 1) * step)
         widths = {"edge_padding_low": tuple(low), "edge_padding_high": tuple(high), "interior_padding": tuple(interior)}
         return lo.op("stablehlo.pad", node.type, [source, lo.full(x.type.with_shape(()), 0)], **widths)
-    return lo.scatter_add(xs[0], x.type, xs[1], updates.type, axis, indices)
+    known = {"ordered": list(indices) == sorted(indices), "unique": len(set(indices)) == len(indices)}
+    starts = lo.integers(np.reshape(indices, (-1, 1)))
+    return lo.scatter("add", xs[0], x.type, starts, xs[1], updates.type, [axis], axis, **known)
 
 
 SCATTER_ADD: Final = define(
