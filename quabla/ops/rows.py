@@ -1,6 +1,7 @@
 """Rows at indices that are known only when a program runs: what indexing does with traced scalars.
 
-A traced index is a rank-0 float, such as a loop's counter, or int. Negative ones count from the end; the rest is clamped.
+A traced index is a rank-0 float, such as a loop's counter, or int. Negative ones count from the end. What is out of range
+then is clamped where rows are read, and dropped where they are written.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from quabla import dtypes
-from quabla.ops.dispatch import Value, apply, is_value, scalar
+from quabla.ops.dispatch import Value, apply, is_value, number_like, scalar
 from quabla.ops.registry import REGISTRY
+from quabla.ops.selection import COMPARE, WHERE
 from quabla.ops.shaping import CONCAT, RESHAPE
 
-__all__ = ["add_rows", "is_traced", "take", "take_range", "take_rows"]
+__all__ = ["add_rows", "is_traced", "put_row", "take", "take_range", "take_rows"]
 
 
 def is_traced(index: object) -> bool:
@@ -49,8 +51,24 @@ def take_range(x: Value, axis: int, start: Any, length: int, step: int) -> Value
     return take_rows(x, axis, [first + float(k * step) if k else first for k in range(length)])
 
 
+def is_inside(index: Any, extent: int) -> Value:
+    """Whether an index is in range, counted from either end."""
+    row = _row(index)
+    low, high = (number_like(row, n) for n in (-extent, extent))
+    above = apply(COMPARE, (row, low), ("greater_equal",))
+    return apply(WHERE, (above, apply(COMPARE, (row, high), ("less",)), above))
+
+
+def put_row(x: Value, axis: int, index: Any, old: Value, new: Value) -> Value:
+    """``x`` with its row ``old`` at an index replaced; nothing changes where the index is out of range."""
+    kept = apply(WHERE, (is_inside(index, x.type.shape[axis]), new, old))
+    return apply(REGISTRY["put"], (x, kept, _row(index)), (axis,))
+
+
 def add_rows(x: Value, axis: int, indices: Sequence[Any], updates: Value) -> Value:
-    """``x`` with the rows of ``updates`` added at some indices, in order."""
+    """``x`` with the rows of ``updates`` added at some indices, in order; those out of range add nothing."""
+    nothing = scalar(-0.0, x.type.dtype)
     for k, i in enumerate(indices):
-        x = apply(REGISTRY["add_at"], (x, take(updates, axis, float(k)), _row(i)), (axis,))
+        row = apply(WHERE, (is_inside(i, x.type.shape[axis]), take(updates, axis, float(k)), nothing))
+        x = apply(REGISTRY["add_at"], (x, row, _row(i)), (axis,))
     return x
