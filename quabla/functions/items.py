@@ -36,7 +36,6 @@ from quabla.ops.indexing import piece
 from quabla.ops.registry import Op
 from quabla.ops.rules import ones
 from quabla.ops.shaping import BROADCAST, CONCAT, PAD, RESHAPE, TRANSPOSE, reshaped
-from quabla.ops.sorting import ARGSORT
 from quabla.ops.types import Shape
 
 __all__ = ["At", "getitem", "take", "take_along_axis"]
@@ -403,6 +402,8 @@ def _multiplied(x: Value, axes: tuple[int, ...], points: Value, new: Value) -> V
     The updates of a point are brought together by sorting and multiplied in pairs, fours and so on, so that the
     derivative is one of products only, exact at zeros.
     """
+    from quabla.ops.sorting import ARGSORT
+
     lead = points.type.shape[:-1]
     count, k = prod(lead), len(axes)
     rest = new.type.shape[len(lead) :]
