@@ -1,4 +1,4 @@
-// RUN: qb-opt %s --qb-to-stablehlo | filecheck %s
+// RUN: qb-opt %s --convert-qb-to-stablehlo | filecheck %s
 
 // Reads and writes at index arrays, order along an axis, and integers.
 
