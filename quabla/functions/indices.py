@@ -57,6 +57,8 @@ class Selection(NamedTuple):
 
 
 _NEW: Final = object()
+#: An ellipsis that stands for no axis: it still parts the ints and index arrays on its sides.
+_GAP: Final = object()
 
 
 def select(index: Any, shape: Shape) -> Selection:
@@ -68,13 +70,13 @@ def select(index: Any, shape: Shape) -> Selection:
         TracerError: for a slice with a traced bound, and for a traced mask.
     """
     axes: list[Any] = []
-    layout: list[Any] = []  # of the result: _NEW, a Range, or None where an int or index array stands
+    layout: list[Any] = []  # a Range, _NEW, _GAP, or None where an int or index array stands
     window: list[Any] = []
     for item in _expanded(index, len(shape)):
         axis = len(axes)
-        if item is None:
-            layout.append(_NEW)
-            window.append(None)
+        if item is None or item is ...:
+            layout.append(_NEW if item is None else _GAP)
+            window.append(item)
         elif isinstance(item, slice):
             found = _range(item, shape[axis])
             axes.append(found)
@@ -106,16 +108,16 @@ def select(index: Any, shape: Shape) -> Selection:
             points = broadcast_shapes(*arrays)
         except ValueError as e:
             raise IndexError(f"index arrays of {e}{errors.at_user_line()}") from None
-    extents = [1 if i is _NEW else i.length for i in layout if i is not None]
-    place = 0
+    extents = [1 if i is _NEW else i.length for i in layout if i is not None and i is not _GAP]
+    place = before = 0
     if points is not None:
         taking = [k for k, i in enumerate(layout) if i is None]
         if taking[-1] - taking[0] == len(taking) - 1:
-            place = taking[0]
+            place = sum(i is not _GAP for i in layout[: taking[0]])
+            before = sum(isinstance(i, Range) for i in layout[: taking[0]])
         result = (*extents[:place], *points, *extents[place:])
     else:
         result = tuple(extents)
-    before = sum(isinstance(i, Range) for i in layout[:place])
     kept = tuple([i.length for i in layout if isinstance(i, Range)])
     static = not any(is_value(i) for i in axes)
     return Selection(tuple(axes), points, kept, before, result, tuple(window) if static else None)
@@ -131,7 +133,8 @@ def _expanded(index: Any, rank: int) -> list[Any]:
     if used > rank:
         raise IndexError(f"{used} indices for an array of rank {rank}{errors.at_user_line()}")
     k = ellipses[0] if ellipses else len(items)
-    return [*items[:k], *[slice(None)] * (rank - used), *items[k + 1 :]]
+    missing = [slice(None)] * (rank - used)
+    return [*items[:k], *(missing or items[k : k + 1]), *items[k + 1 :]]
 
 
 def _axes_of(item: Any) -> int:

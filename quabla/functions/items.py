@@ -36,7 +36,6 @@ from quabla.ops.indexing import piece
 from quabla.ops.registry import Op
 from quabla.ops.rules import ones
 from quabla.ops.shaping import BROADCAST, CONCAT, PAD, RESHAPE, TRANSPOSE, reshaped
-from quabla.ops.sorting import ARGSORT
 from quabla.ops.types import Shape
 
 __all__ = ["At", "getitem", "take", "take_along_axis"]
@@ -53,7 +52,22 @@ def getitem(x: Value, index: Any) -> Value:
         IndexError: for an index out of range, too many indices, two ellipses, or arrays that do not broadcast.
         TracerError: for a slice with a traced bound, and for a traced mask.
     """
+    if not x.traced and (
+        index.__class__ in _PLAIN or (index.__class__ is tuple and _PLAIN.issuperset(map(type, index)))
+    ):
+        try:
+            part = x.data[index]
+        except (IndexError, TypeError):
+            pass  # select says what is wrong
+        else:
+            part = hooks.eager.wrap(part, x.type.with_shape(part.shape))
+            part.weak = x.weak
+            return part
     return _read(x, select(index, x.type.shape))
+
+
+#: What NumPy reads as we do.
+_PLAIN: Final = frozenset({int, slice, type(None), type(...)})
 
 
 def _read(x: Value, taken: Selection) -> Value:
@@ -306,9 +320,8 @@ def _values(kind: str, x: Value, values: object) -> Value:
 
 def _only_mask(index: Any) -> Value | None:
     """The index where it is a traced mask."""
-    if isinstance(index, tuple) and len(index) == 1:
-        (index,) = index
-    return index if rows.is_traced(index) and index.type.dtype.is_bool else None
+    item: Any = index[0] if index.__class__ is tuple and len(index) == 1 else index
+    return item if rows.is_traced(item) and item.type.dtype.is_bool else None
 
 
 def _where_masked(kind: str, x: Value, mask: Value, new: Value) -> Value:
@@ -403,6 +416,8 @@ def _multiplied(x: Value, axes: tuple[int, ...], points: Value, new: Value) -> V
     The updates of a point are brought together by sorting and multiplied in pairs, fours and so on, so that the
     derivative is one of products only, exact at zeros.
     """
+    from quabla.ops.sorting import ARGSORT
+
     lead = points.type.shape[:-1]
     count, k = prod(lead), len(axes)
     rest = new.type.shape[len(lead) :]

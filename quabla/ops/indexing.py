@@ -10,7 +10,7 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
-from quabla.ops.dispatch import Value, apply, as_value, full, promote, weakly
+from quabla.ops.dispatch import Value, apply, as_value, full, is_value, promote, weakly
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, apply_weakly, is_zero
@@ -373,7 +373,12 @@ SCATTER_ADD: Final = define(
 )
 
 
-def normalized_indices(name: str, indices: object, t: TensorType, axis: int) -> tuple[int, ...]:
+def is_int_array(indices: Any) -> bool:
+    """Whether indices are an int array of rank 1."""
+    return is_value(indices) and indices.type.dtype.is_int and indices.type.ndim == 1
+
+
+def normalized_indices(name: str, indices: Any, t: TensorType, axis: int) -> tuple[int, ...]:
     """Indices along an axis as non-negative ints.
 
     Raises:
@@ -381,6 +386,8 @@ def normalized_indices(name: str, indices: object, t: TensorType, axis: int) -> 
         IndexError: where one is out of range.
     """
     n = t.shape[axis]
+    if is_int_array(indices):
+        indices = indices.tolist()
     given = static_ints(f"{name}: indices", indices)
     for i in given:
         if not -n <= i < n:
@@ -390,12 +397,13 @@ def normalized_indices(name: str, indices: object, t: TensorType, axis: int) -> 
     return tuple([i % n for i in given])
 
 
-def gather(x: object, indices: object, axis: object = 0) -> Value:
+def gather(x: object, indices: Any, axis: object = 0) -> Value:
     """The elements of ``x`` at some indices along an axis.
 
     Args:
         x: array-like.
-        indices: a flat sequence of ints; negative ones count from the end. Traced scalars may be among them.
+        indices: an int array of rank 1 or a flat sequence of ints; negative ones count from the end. Traced scalars may
+            be among them. What is traced and out of range is clamped.
         axis: the axis.
 
     Raises:
@@ -410,15 +418,18 @@ def gather(x: object, indices: object, axis: object = 0) -> Value:
     i = axis_index("gather", axis, v.type.ndim)
     if isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices)):
         return weakly(rows.take_rows(v, i, indices), v.weak)
+    if rows.is_traced(indices) and is_int_array(indices):
+        return weakly(rows.take_array(v, i, indices), v.weak)
     return apply_weakly(GATHER, v, (i, normalized_indices("gather", indices, v.type, i)))
 
 
-def scatter_add(x: object, indices: object, updates: object, axis: object = 0) -> Value:
+def scatter_add(x: object, indices: Any, updates: object, axis: object = 0) -> Value:
     """``x`` with ``updates`` added at some indices along an axis.
 
     Args:
         x: array-like.
-        indices: a flat sequence of ints; negative ones count from the end, repeated ones add up in order.
+        indices: an int array of rank 1 or a flat sequence of ints; negative ones count from the end, repeated ones add
+            up in order. Traced scalars may be among them. What is traced and out of range adds nothing.
         updates: array-like of the shape of ``x`` with as many elements along ``axis`` as there are indices.
         axis: the axis.
 
@@ -433,10 +444,11 @@ def scatter_add(x: object, indices: object, updates: object, axis: object = 0) -
     """
     (v, u), weak = promote("scatter_add", x, updates)
     i = axis_index("scatter_add", axis, v.type.ndim)
-    if isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices)):
-        if u.type is not resized(v.type, i, len(indices)):
-            wanted = resized(v.type, i, len(indices))
+    whole = rows.is_traced(indices) and is_int_array(indices)
+    if whole or (isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices))):
+        wanted = resized(v.type, i, len(indices))
+        if u.type is not wanted:
             raise ValueError(f"scatter_add: updates must be {wanted}, got {u.type}{errors.at_user_line()}")
-        return weakly(rows.add_rows(v, i, indices, u), weak)
+        return weakly((rows.add_array if whole else rows.add_rows)(v, i, indices, u), weak)
     r = apply(SCATTER_ADD, (v, u), (i, normalized_indices("scatter_add", indices, v.type, i)))
     return weakly(r, weak)

@@ -12,10 +12,11 @@ from typing import Any
 from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, is_value, number_like, scalar
 from quabla.ops.registry import REGISTRY
+from quabla.ops.rules import move_mapped_first
 from quabla.ops.selection import COMPARE, WHERE
-from quabla.ops.shaping import CONCAT, RESHAPE
+from quabla.ops.shaping import CONCAT, RESHAPE, TRANSPOSE
 
-__all__ = ["add_rows", "is_traced", "put_row", "take", "take_range", "take_rows"]
+__all__ = ["add_array", "add_rows", "is_traced", "put_row", "take", "take_array", "take_range", "take_rows"]
 
 
 def is_traced(index: object) -> bool:
@@ -43,6 +44,22 @@ def take_rows(x: Value, axis: int, indices: Sequence[Any]) -> Value:
     kept = (*shape[:axis], 1, *shape[axis + 1 :])
     rows = [apply(RESHAPE, (take(x, axis, i),), (kept,)) for i in indices]
     return rows[0] if len(rows) == 1 else apply(CONCAT, tuple(rows), (axis,))
+
+
+def take_array(x: Value, axis: int, indices: Value) -> Value:
+    """The rows of ``x`` at an int array of rank 1, along the same axis."""
+    rows = apply(REGISTRY["gather_nd"], (x, _points(indices)), ((axis,), "clamp"))
+    return apply(TRANSPOSE, (rows,), ((*range(1, axis + 1), 0, *range(axis + 1, x.type.ndim)),)) if axis else rows
+
+
+def add_array(x: Value, axis: int, indices: Value, updates: Value) -> Value:
+    """``x`` with the rows of ``updates`` added at an int array of rank 1; those out of range add nothing."""
+    updates = move_mapped_first(updates, axis)
+    return apply(REGISTRY["scatter_nd_add"], (x, _points(indices), updates), ((axis,), "drop", False))
+
+
+def _points(indices: Value) -> Value:
+    return apply(RESHAPE, (indices,), ((*indices.type.shape, 1),))
 
 
 def take_range(x: Value, axis: int, start: Any, length: int, step: int) -> Value:
