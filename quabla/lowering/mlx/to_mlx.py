@@ -93,7 +93,7 @@ class _Translation:
         """Write the ops of a block but for the one ``without``; returns what it returns."""
         for op in block.operations:
             name = op.operation.name
-            if op.operation == without:
+            if without is not None and op.operation == without.operation:
                 continue
             if name in ("func.return", "stablehlo.return"):
                 return list(op.operands)
