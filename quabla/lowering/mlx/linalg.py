@@ -104,7 +104,7 @@ def cholesky(a: Array, *, lower: bool) -> Array:
 
 @_on_cpu
 def solve_triangular(a: Array, b: Array, *, lower: bool, transpose: bool, unit: bool = False) -> Array:
-    """Solutions of triangular systems. A zero on the diagonal gives infinities or NaN, as division does."""
+    """Solutions of triangular systems; NaN where the matrix has a zero on the diagonal or is not finite."""
     if not b.size:
         return b
     n = a.shape[-1]
@@ -117,22 +117,13 @@ def solve_triangular(a: Array, b: Array, *, lower: bool, transpose: bool, unit: 
 
 
 def _substituted(a: Array, b: Array, lower: bool) -> Array:
-    """Solutions by LAPACK's inverse of the triangle, or row by row where the diagonal has a zero."""
-    diagonal = _diagonal(a)
-    good = mx.all(mx.isfinite(diagonal) & (diagonal != _wide(0.0)), axis=-1)
+    """Solutions for triangular matrices, by LAPACK's inverse of the triangle."""
+    good = _finite(a) & mx.all(_diagonal(a) != _wide(0.0), axis=-1)
     safe = mx.where(good[..., None, None], a, _eye(*a.shape[-2:]))
     inverse = mx.linalg.tri_inv(safe, upper=not lower)
     x = inverse @ b
-    # One step of refinement: the inverse alone may lose digits that substitution keeps.
-    x = x + inverse @ (b - safe @ x)
-    return _nan_unless(good, x)
-
-
-def _factored(a: Array) -> tuple[Array, Array]:
-    """Both triangles in one matrix, and where rows were exchanged."""
-    packed, pivots = mx.linalg.lu_factor(a)
-    moved = pivots.astype(mx.int32) != mx.arange(pivots.shape[-1], dtype=mx.int32)
-    return packed, moved
+    # A step of refinement brings back the digits that substitution has and the inverse loses.
+    return _nan_unless(good, x + inverse @ (b - safe @ x))
 
 
 @_on_cpu
@@ -140,14 +131,16 @@ def solve(a: Array, b: Array) -> Array:
     """Solutions of linear systems; NaN where the matrix is singular."""
     if not b.size:
         return b
-    rows, lower, upper = mx.linalg.lu(a)
-    right = mx.take_along_axis(b, mx.broadcast_to(rows.astype(mx.int32)[..., None], b.shape), -2)
+    rows, lower, upper = mx.linalg.lu(a)  # a is lower[rows] @ upper
+    places = mx.argsort(rows.astype(mx.int32), axis=-1)
+    right = mx.take_along_axis(b, mx.broadcast_to(places[..., None], b.shape), -2)
     return _substituted(upper, _substituted(lower, right, True), False)
 
 
 def _pivots(a: Array) -> tuple[Array, Array]:
     """The pivots with the signs of the exchanges, and whether the matrix has NaN."""
-    packed, moved = _factored(a)
+    packed, exchanged = mx.linalg.lu_factor(a)
+    moved = exchanged.astype(mx.int32) != mx.arange(exchanged.shape[-1], dtype=mx.int32)
     diagonal = _diagonal(packed)
     return mx.where(moved, -diagonal, diagonal), ~mx.any(mx.isnan(a), axis=(-2, -1))
 
