@@ -286,7 +286,7 @@ def windows(
     return mx.as_strided(x, (*places, *window), (*strides, *strides))
 
 
-def order(x: Array, axis: int, *, descending: bool, stable: bool) -> Array:
+def order(x: Array, axis: int, *, descending: bool) -> Array:
     """The indices that sort along an axis; NaN is last, and equal elements keep their order."""
     if not descending:
         return mx.argsort(x, axis)

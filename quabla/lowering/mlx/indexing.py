@@ -154,30 +154,64 @@ def _scatter(out: Function, op: Any) -> str:
 # ---- sorts ------------------------------------------------------------------------------------------
 
 
-def _sort(out: Function, op: Any) -> None:
+def _sort(out: Function, op: Any) -> str | None:
     axis = ir.IntegerAttr(op.attributes["dimension"]).value
-    stable = "is_stable" in op.attributes and ir.BoolAttr(op.attributes["is_stable"]).value
     which, descending = _key(op)
     names = [out.array(v) for v in op.operands]
-    order = f"{out.helper('helpers', 'order')}({names[which]}, {axis}, descending={descending}, stable={stable})"
-    order = out.let(order)
+    if len(names) == 1 and not descending:
+        return f"mx.sort({names[0]}, axis={axis})"
+    order = out.let(f"{out.helper('helpers', 'order')}({names[which]}, {axis}, descending={descending})")
     for r, n in zip(op.results, names, strict=True):
         out.bind(r, out.let(f"mx.take_along_axis({n}, {order}, {axis})"))
+    return None
 
 
 def _key(op: Any) -> tuple[int, bool]:
     """The operand that a sort compares, and whether the largest comes first."""
     block = op.regions[0].blocks[0]
     arguments = list(block.arguments)
-    ops = list(block.operations)
-    if len(ops) == 2 and ops[0].operation.name == "stablehlo.compare":
-        direction = stablehlo.ComparisonDirectionAttr(ops[0].attributes["comparison_direction"]).value
-        a, b = ops[0].operands
-        if a in arguments and b in arguments and direction in ("LT", "GT", "LE", "GE"):
+    found = _ordered_pair(list(block.operations)[-1].operands[0])
+    if found is not None:
+        a, b, descending = found
+        if a in arguments and b in arguments:
             i, j = arguments.index(a), arguments.index(b)
-            if i // 2 == j // 2:
-                return i // 2, (direction in ("GT", "GE")) is (i < j)
-    raise unsupported("sort", "its region does more than compare one of the arrays")
+            if i // 2 == j // 2 and i != j:
+                return i // 2, descending is (i < j)
+    raise unsupported("sort", "its region does more than compare elements of one of the arrays")
+
+
+def _ordered_pair(test: Any) -> tuple[Any, Any, bool] | None:
+    """The two values that a comparator compares, and whether it wants the greater first. NaN may have to be last."""
+    owner = test.owner
+    if isinstance(owner, ir.Block):
+        return None
+    if owner.name == "stablehlo.compare":
+        a, b = owner.operands
+        direction = _direction(owner)
+        return (a, b, direction == "GT") if direction in ("LT", "GT") else None
+    if owner.name == "stablehlo.or":
+        first, last = owner.operands
+        found = _ordered_pair(first)
+        if found is not None and not found[2] and _is_nan_after(last, *found[:2]):
+            return found
+    return None
+
+
+def _is_nan_after(test: Any, a: Any, b: Any) -> bool:
+    """Whether a value says that ``a`` is a number and ``b`` is NaN."""
+    owner = test.owner
+    if isinstance(owner, ir.Block) or owner.name != "stablehlo.and":
+        return False
+    pairs = [(v.owner.name, *v.owner.operands, _direction(v.owner)) for v in owner.operands if _is_comparison(v)]
+    return pairs == [("stablehlo.compare", a, a, "EQ"), ("stablehlo.compare", b, b, "NE")]
+
+
+def _is_comparison(value: Any) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name == "stablehlo.compare"
+
+
+def _direction(compare: Any) -> str:
+    return stablehlo.ComparisonDirectionAttr(compare.attributes["comparison_direction"]).value
 
 
 INDEXING: Final[dict[str, Callable[[Function, Any], str | Literal | None]]] = {
