@@ -205,7 +205,9 @@ def _edges() -> Iterator[EngineProgram]:
     yield EngineProgram("bools", lambda m, x: (qb.where(m, x, -x), m, qb.all(m), qb.any(m)), (x == y, f32(x)))
 
 
-EDGES = [p._replace(operands=tuple(qb.array(a) if isinstance(a, np.ndarray) else a for a in p.operands)) for p in _edges()]
+EDGES = [
+    p._replace(operands=tuple(qb.array(a) if isinstance(a, np.ndarray) else a for a in p.operands)) for p in _edges()
+]
 
 
 def _special() -> Iterator[EngineProgram]:

@@ -275,9 +275,7 @@ def scatter(
     return mx.reshape(line[:-1], x.shape).astype(x.dtype)
 
 
-def windows(
-    x: Array, value: float, window: Sequence[int], padding: Sequence[tuple[int, int]]
-) -> Array:
+def windows(x: Array, value: float, window: Sequence[int], padding: Sequence[tuple[int, int]]) -> Array:
     """All windows of a padded array, their own axes last."""
     low, high = zip(*padding, strict=True) if padding else ((), ())
     x = mx.contiguous(pad(x, value, low, high, (0,) * x.ndim))

@@ -188,7 +188,9 @@ def _dot_general(out: Function, op: Any) -> str:
     numbers = stablehlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
     batch = [list(numbers.lhs_batching_dimensions), list(numbers.rhs_batching_dimensions)]
     summed = [list(numbers.lhs_contracting_dimensions), list(numbers.rhs_contracting_dimensions)]
-    free = [[i for i in range(len(s)) if i not in k and i not in m] for s, k, m in zip(shapes, batch, summed, strict=True)]
+    free = [
+        [i for i in range(len(s)) if i not in k and i not in m] for s, k, m in zip(shapes, batch, summed, strict=True)
+    ]
     names = [out.array(v) if type_of(v).is_float else out.let(f"{out.array(v)}.astype(mx.float32)") for v in (a, b)]
     to = type_of(op.results[0])
     if not math.prod(to.shape) or not math.prod(shapes[0][i] for i in summed[0]):
@@ -229,7 +231,9 @@ def _kind(op: Any, type: Type) -> tuple[str, float | int | bool]:
     ops = [o.operation.name for o in op.regions[0].blocks[0].operations]
     found = _REDUCTIONS.get(ops[0]) if len(ops) == 2 and len(op.results) == 1 else None
     if found is None:
-        raise unsupported(op.operation.name.removeprefix("stablehlo."), f"its region combines with {', '.join(ops[:-1])}")
+        raise unsupported(
+            op.operation.name.removeprefix("stablehlo."), f"its region combines with {', '.join(ops[:-1])}"
+        )
     name, neutral = found
     if type.is_bool:
         return _OF_BOOLS.get(name, found)

@@ -226,7 +226,9 @@ class _Translation:
             captured = [v for v in outside if not isinstance(out.found(v), Literal)]
             inner = Function(self._program, self._program.name("body"), loops_evaluate=False)
             used = [
-                (a, n) for a, n in zip(step.arguments, names, strict=True) if not (counting and _is_unused(a, but=1) and a == step.arguments[0])
+                (a, n)
+                for a, n in zip(step.arguments, names, strict=True)
+                if not (counting and _is_unused(a, but=1) and a == step.arguments[0])
             ]
             for a, _ in used:
                 inner.parameter(a)
