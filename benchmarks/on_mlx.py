@@ -13,6 +13,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import mlx.core as mx
@@ -27,7 +28,7 @@ RATE = 1e-3
 def layers(rng: np.random.Generator, *sizes: int) -> list[np.ndarray]:
     """Weights and biases, one after the other."""
     out = []
-    for m, n in zip(sizes[:-1], sizes[1:], strict=True):
+    for m, n in pairwise(sizes):
         out += [rng.normal(size=(m, n)) / np.sqrt(m), np.zeros(n)]
     return [a.astype(np.float32) for a in out]
 

@@ -90,7 +90,7 @@ def _diagonal(a: Array) -> Array:
 
 
 @_on_cpu
-def cholesky(a: Array, *, lower: bool) -> Array:
+def cholesky(a: Array, *, lower: bool = True) -> Array:
     """Cholesky factors; NaN where the matrix is not positive definite."""
     if not a.size:
         return a

@@ -226,7 +226,7 @@ _OF_BOOLS: Final = {"sum": ("any", False), "max": ("any", False), "prod": ("all"
 _LIMITS: Final = {"int32": 31, "int64": 63}
 
 
-def _kind(op: Any, type: Type) -> tuple[str, float | int | bool]:
+def _kind(op: Any, type: Type) -> tuple[str, float | bool]:
     """What a reduction's region combines with, and the number that changes nothing."""
     ops = [o.operation.name for o in op.regions[0].blocks[0].operations]
     found = _REDUCTIONS.get(ops[0]) if len(ops) == 2 and len(op.results) == 1 else None
@@ -310,12 +310,11 @@ def _pairs(op: Any, rank: int) -> list[tuple[int, int]]:
 # ---- matrices ---------------------------------------------------------------------------------------
 
 
-def _linalg(name: str, *extra: Callable[[Any], Any]) -> Builder:
-    """A function of ``quabla.lowering.mlx.linalg`` of all operands, and of what is read from the op."""
+def _linalg(name: str) -> Builder:
+    """A function of ``quabla.lowering.mlx.linalg`` of all operands."""
 
     def build(out: Function, op: Any) -> str:
-        arguments = [*(out.array(v) for v in op.operands), *(repr(read(op)) for read in extra)]
-        return f"{out.helper('linalg', name)}({', '.join(arguments)})"
+        return f"{out.helper('linalg', name)}({', '.join(out.array(v) for v in op.operands)})"
 
     return build
 
@@ -424,6 +423,7 @@ OPS: Final[dict[str, Builder]] = {
     # matrices
     "stablehlo.cholesky": _cholesky,
     "stablehlo.triangular_solve": _triangular_solve,
+    "qb.cholesky": _linalg("cholesky"),
     "qb.det": _linalg("det"),
     "qb.det_sign": _linalg("det_sign"),
     "qb.eigh_values": _linalg("eigh_values"),

@@ -18,7 +18,7 @@ from quabla.dialect.writer import ARGUMENT_NAME
 from quabla.lowering.exact_f32 import functions_of
 from quabla.lowering.mlx.ops import OPS
 from quabla.lowering.mlx.writer import Function, Literal, Program, type_of, unsupported
-from quabla.mlir import ir
+from quabla.mlir import ir, place
 
 __all__ = ["translate"]
 
@@ -69,8 +69,7 @@ class _Translation:
 
     def _function(self, f: Any, name: str, *, as_tuple: bool) -> None:
         block = f.regions[0].blocks[0]
-        cost = self._cost(block)
-        whole = cost <= _WRITTEN_OUT or (cost < math.inf and not _has_loops(block))
+        whole = self._is_one_program(block)
         out = Function(self._program, name, loops_evaluate=not whole)
         names = _argument_names(f)
         for i, a in enumerate(block.arguments):
@@ -83,7 +82,7 @@ class _Translation:
         """The Python function of a function that is called."""
         name = self._called.get(symbol)
         if name is None:
-            name = self._called[symbol] = self._program.name(symbol)
+            name = self._called[symbol] = self._program.name(f"_{symbol}")
             self._function(self._sources[symbol], name, as_tuple=False)
         return name
 
@@ -115,7 +114,9 @@ class _Translation:
             name = ir.StringAttr(op.attributes["call_target_name"]).value
         build = OPS.get(name)
         if build is None:
-            raise unsupported(name.removeprefix("stablehlo."), "there is no translation of it")
+            where = place(op.location)
+            at = "" if where is None else f" ({where[0]}:{where[1]})"
+            raise unsupported(name.removeprefix("stablehlo."), f"there is no translation of it{at}")
         made = build(out, op)
         if made is None:
             return
@@ -197,12 +198,13 @@ class _Translation:
         every = max(1, int(_EVALUATED // max(1.0, self._cost(step)))) if self._cost(step) < math.inf else 1
 
         def body() -> None:
-            if not _is_unused(step.arguments[0], but=1):
+            counting = _counting_on(step)
+            if counting is None or any(use.owner != counting for use in step.arguments[0].uses):
                 out.line(f"{counter} = mx.array({index}, mx.{type_of(op.operands[0]).dtype})")
             self._iterate(out, step, names, [None, *carries])
             if out.loops_evaluate and carries:
                 what = f"mx.eval({', '.join(carries)})"
-                out.line(what if every == 1 else f"if {index} % {every} == 0:")
+                out.line(what if every == 1 else f"if {index} % {every} == {every - 1}:")
                 if every > 1:
                     out.line("    " + what)
 
@@ -213,42 +215,41 @@ class _Translation:
 
     def _iterate(self, out: Function, step: Any, names: Sequence[str], assigned: Sequence[str | None]) -> None:
         """The body of a loop: the names of its carries, then those that get its results (None: not needed)."""
-        cost = self._cost(step)
-        pure = cost < math.inf and (not _has_loops(step) or cost <= _WRITTEN_OUT)
-        targets = [n for n in assigned if n is not None]
-        counting = None  # the sum that only counts on
-        if None in assigned:
-            counting = list(step.operations)[-1].operands[0].owner
-            if not _is_unused(counting.result, but=1):
-                counting = None
-        if out.loops_evaluate and pure and targets:
-            outside = _captured(step)
-            captured = [v for v in outside if not isinstance(out.found(v), Literal)]
-            inner = Function(self._program, self._program.name("body"), loops_evaluate=False)
-            used = [
-                (a, n)
-                for a, n in zip(step.arguments, names, strict=True)
-                if not (counting and _is_unused(a, but=1) and a == step.arguments[0])
-            ]
-            for a, _ in used:
-                inner.parameter(a)
-            for v in captured:
-                inner.parameter(v)
-            for v in outside:
-                found = out.found(v)
-                if isinstance(found, Literal):
-                    inner.bind(v, found)
-            results = self._block(inner, step, without=counting)
-            kept = [inner.array(r) for r, n in zip(results, assigned, strict=True) if n is not None]
-            inner.finish(kept, compiled=True)
-            arguments = [*(n for _, n in used), *(out.array(v) for v in captured)]
-            out.line(f"{', '.join(targets)} = {inner.name}({', '.join(arguments)})")
+        counting = _counting_on(step) if assigned and assigned[0] is None else None
+        wanted = [(n, i) for i, n in enumerate(assigned) if n is not None]
+        targets = ", ".join(n for n, _ in wanted)
+        if out.loops_evaluate and wanted and self._is_one_program(step):
+            call = self._body(out, step, names, [i for _, i in wanted], counting)
+            out.line(f"{targets} = {call}")
             return
         for a, n in zip(step.arguments, names, strict=True):
             out.bind(a, n)
         results = self._block(out, step, without=counting)
-        pairs = [(n, r) for n, r in zip(assigned, results, strict=True) if n is not None]
-        self._assign(out, [n for n, _ in pairs], [r for _, r in pairs])
+        self._assign(out, [n for n, _ in wanted], [results[i] for _, i in wanted])
+
+    def _body(self, out: Function, step: Any, names: Sequence[str], wanted: Sequence[int], counting: Any) -> str:
+        """A call of a new function, the body of a loop; its parameters are the carries and what it captures."""
+        inner = Function(self._program, self._program.name("_body"), loops_evaluate=False)
+        passed = []
+        for a, n in zip(step.arguments, names, strict=True):
+            if counting is None or any(use.owner != counting for use in a.uses):
+                inner.parameter(a)
+                passed.append(n)
+        for v in _captured(step):
+            found = out.found(v)
+            if isinstance(found, Literal):
+                inner.bind(v, found)
+            else:
+                inner.parameter(v)
+                passed.append(found)
+        results = self._block(inner, step, without=counting)
+        inner.finish([inner.array(results[i]) for i in wanted], compiled=True)
+        return f"{inner.name}({', '.join(passed)})"
+
+    def _is_one_program(self, block: Any) -> bool:
+        """Whether ``mx.compile`` can and should take a block whole, with the loops in it written out."""
+        cost = self._cost(block)
+        return cost <= _WRITTEN_OUT or (cost < math.inf and not _has_loops(block))
 
     # ---- costs ------------------------------------------------------------------------------------
 
@@ -308,11 +309,11 @@ def _constant(out: Function, op: Any) -> str | Literal:
 
 def _array(elements: Any, type: Any) -> np.ndarray[Any, Any]:
     if type.is_bool:  # bits are packed in memory, and iteration unpacks them
-        return np.array([bool(e) for e in elements], np.bool_).reshape(type.shape)
+        return np.array(list(ir.DenseIntElementsAttr(elements)), np.bool_).reshape(type.shape)
     return np.array(elements).reshape(type.shape)
 
 
-def _python(attribute: Any) -> float | int | bool:
+def _python(attribute: Any) -> float | bool:
     """The number of an attribute."""
     if isinstance(attribute, ir.FloatAttr):
         return attribute.value
@@ -324,9 +325,14 @@ def _python(attribute: Any) -> float | int | bool:
     return number.value
 
 
-def _is_unused(value: Any, *, but: int = 0) -> bool:
-    """Whether a value has no uses, or only some that are known."""
-    return sum(1 for _ in value.uses) <= but
+def _is_unused(value: Any) -> bool:
+    return next(iter(value.uses), None) is None
+
+
+def _counting_on(step: Any) -> Any:
+    """The op that computes a loop's next counter, if nothing else uses that."""
+    counter = list(step.operations)[-1].operands[0]
+    return counter.owner if sum(1 for _ in counter.uses) == 1 else None
 
 
 def _has_loops(block: Any) -> bool:

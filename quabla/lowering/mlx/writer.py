@@ -29,8 +29,6 @@ DTYPES: Final = {
     "ui64": "uint64",
 }
 
-#: Lists of numbers in the text are at most this long; longer ones are written as bytes.
-_LISTED: Final = 4096
 _INT32: Final = 2**31
 
 
@@ -78,11 +76,11 @@ def type_of(value: Any) -> Type:
 class Literal(NamedTuple):
     """A constant whose elements are all one number: it is written where it is used."""
 
-    value: float | int | bool
+    value: float | bool
     type: Type
 
 
-def number(value: float | int | bool, type: Type) -> str:
+def number(value: float | bool, type: Type) -> str:
     """A number as Python source that MLX takes for one of the dtype."""
     if type.is_bool:
         return repr(bool(value))
@@ -116,8 +114,8 @@ class Program:
         return f"{module}.{name}"
 
     def name(self, stem: str) -> str:
-        """A name for a function that is not taken."""
-        stem = re.sub(r"\W+", "_", stem).strip("_") or "f"
+        """A name for a function that is not taken; those with an underscore in front are no parameter's."""
+        stem = re.sub(r"\W+", "_", stem)
         name, n = stem, 0
         while name in self._taken:
             n += 1
@@ -172,7 +170,7 @@ class Function:
         self._values: Final[dict[Any, str | Literal]] = {}
         self._lines: Final[list[str]] = []
         self._depth = 1
-        self._taken: Final[set[str]] = {"mx"}
+        self._taken: Final[set[str]] = {"mx", "helpers", "linalg", "range"}
         self._count = 0
         self._parameters: Final[list[str]] = []
 
@@ -181,8 +179,10 @@ class Function:
     def parameter(self, value: Any, wanted: str = "") -> None:
         """One more parameter, which stands for an MLIR value."""
         name = re.sub(r"\W+", "_", wanted).strip("_")
-        if not name or name[0].isdigit() or keyword.iskeyword(name) or re.fullmatch(r"[vC]\d+|linalg|helpers", name):
-            name = f"a{len(self._parameters)}" if not name else f"{name}_" if name[0].isalpha() else f"a_{name}"
+        if not name or name[0].isdigit() or re.fullmatch(r"[vC]\d+", name):
+            name = f"a{len(self._parameters)}"
+        elif keyword.iskeyword(name):
+            name += "_"
         while name in self._taken:
             name += "_"
         self._taken.add(name)
