@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import quabla as qb
-from quabla import devices
+from quabla.devices import missing
 
 
 @pytest.fixture
@@ -14,9 +14,9 @@ def without_mlx(monkeypatch):
     """A machine on which mlx is not installed."""
     monkeypatch.setitem(sys.modules, "mlx", None)
     monkeypatch.setitem(sys.modules, "mlx.core", None)
-    devices.missing.cache_clear()
+    missing.cache_clear()
     yield
-    devices.missing.cache_clear()
+    missing.cache_clear()
 
 
 def test_a_target_that_is_not_installed_is_named_with_what_to_install(without_mlx):
