@@ -202,6 +202,8 @@ def _edges() -> Iterator[EngineProgram]:
     yield EngineProgram("compared", lambda x, y: (x < y, x <= y, x > y, x >= y), (f32(x), f32(y)))
     yield EngineProgram("tails", lambda x: (qb.erfc(x), qb.erf(x), qb.sinh(x)), (f32(np.linspace(-5.0, 9.0, 99)),))
     yield EngineProgram("near-zero", lambda x: (qb.erf(x), qb.cbrt(x), qb.expm1(x)), (f32(10.0 ** np.arange(-30, 0)),))
+    many = f32(np.random.default_rng(0).uniform(0.5, 1.5, (30011, 3)))
+    yield EngineProgram("long-sums", lambda x: (qb.sum(x), qb.sum(x, axis=0), qb.mean(x), qb.sum(x[:9000])), (many,))
     yield EngineProgram("bools", lambda m, x: (qb.where(m, x, -x), m, qb.all(m), qb.any(m)), (x == y, f32(x)))
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "dynamic_update_slice",
     "erf",
     "gather",
+    "long_sum",
     "order",
     "pad",
     "remainder",
@@ -273,6 +274,30 @@ def scatter(
     else:
         line = getattr(line.at[flat], kind)(values)
     return mx.reshape(line[:-1], x.shape).astype(x.dtype)
+
+
+#: Sums of more numbers than this are taken block by block: MLX on the CPU adds one number after the other.
+_BLOCK: Final = 256
+
+
+def long_sum(x: Array, axes: Sequence[int]) -> Array:
+    """The sum of many numbers along some axes, with an error that does not grow with their count."""
+    for axis in sorted(axes, reverse=True):
+        x = _sum_along(x, axis)
+    return x
+
+
+def _sum_along(x: Array, axis: int) -> Array:
+    extent = x.shape[axis]
+    if extent <= 4 * _BLOCK:
+        return mx.sum(x, axis)
+    before = (slice(None),) * axis
+    whole = extent - extent % _BLOCK
+    blocks = mx.sum(mx.unflatten(x[(*before, slice(0, whole))], axis, (-1, _BLOCK)), axis + 1)
+    if whole < extent:
+        rest = mx.sum(x[(*before, slice(whole, None))], axis, keepdims=True)
+        blocks = mx.concatenate([blocks, rest], axis)
+    return _sum_along(blocks, axis)
 
 
 def windows(x: Array, value: float, window: Sequence[int], padding: Sequence[tuple[int, int]]) -> Array:

@@ -222,6 +222,8 @@ _REDUCTIONS: Final = {
     "stablehlo.and": ("all", True),
     "stablehlo.or": ("any", False),
 }
+#: Sums of more numbers than this lose digits in MLX's own order.
+_LONG: Final = 2048
 _OF_BOOLS: Final = {"sum": ("any", False), "max": ("any", False), "prod": ("all", True), "min": ("all", True)}
 _LIMITS: Final = {"int32": 31, "int64": 63}
 
@@ -262,6 +264,8 @@ def _reduce(out: Function, op: Any) -> str:
     if not math.prod(type.shape):
         return f"mx.broadcast_to({out.array(first)}, {to.shape})"
     reduced = f"mx.{kind}({out.array(value)}, axis={axes})"
+    if kind == "sum" and type.is_float and math.prod(type.shape[i] for i in axes) > _LONG:
+        reduced = f"{out.helper('helpers', 'long_sum')}({out.array(value)}, {axes})"
     if not axes:
         reduced = out.array(value)
     elif type.dtype in ("int32", "int64") and kind in ("sum", "prod"):
