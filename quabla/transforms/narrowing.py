@@ -53,7 +53,8 @@ def _emit(body: Body, arguments: Sequence[Value]) -> list[Value]:
         if isinstance(n, RegionNode):
             env.update(zip(n.results, rebuilt(n, operands, _emit), strict=True))
         else:
-            env[n] = graph.emit(n.op, operands, tuple([_attribute(p) for p in n.params]))
+            # Some ops give float64 whatever their operands, such as random samples.
+            env[n] = _narrow(graph.emit(n.op, operands, tuple([_attribute(p) for p in n.params])))
     graph.location = None
     return [env[k] for k in body.outs]
 

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import mlx.core as mx  # pyright: ignore[reportMissingImports]
 
+from quabla.ops import random_words as quantiles
+
 __all__ = [
     "cbrt",
     "divide_integers",
@@ -18,6 +20,7 @@ __all__ = [
     "dynamic_update_slice",
     "erf",
     "gather",
+    "gaussian",
     "long_sum",
     "order",
     "pad",
@@ -126,6 +129,21 @@ def erf(x: Array) -> Array:
     s = x * x
     near = x + x * (_polynomial(s, _ABOVE) / _polynomial(s, _BELOW))
     return mx.where(mx.abs(x) < 0.84375, near, mx.erf(x))
+
+
+def gaussian(words: Array) -> Array:
+    """Normal samples of 64-bit words, as ``quabla.ops.random_words`` has them.
+
+    The tail's probability and its distance from one half are rounded once, from integers.
+    """
+    k = (words.view(mx.uint64) >> 12).astype(mx.int64)
+    tail = (k.astype(mx.float32) + 0.5) * 2.0**-53
+    middle = ((2**52 - k).astype(mx.float32) - 0.5) * 2.0**-53
+    r = mx.sqrt(-mx.log(tail))
+    far = mx.where(r > 5.0, quantiles._ratio(quantiles._FAR_TAIL, r - 5.0), quantiles._ratio(quantiles._TAIL, r - 1.6))
+    near = middle * quantiles._ratio(quantiles._MIDDLE, 0.180625 - middle * middle)
+    size = mx.where(middle > 0.425, far, near)
+    return mx.where((words & 1) != 0, -size, size)
 
 
 # ---- slices and padding -----------------------------------------------------------------------------

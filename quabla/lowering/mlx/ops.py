@@ -405,6 +405,7 @@ OPS: Final[dict[str, Builder]] = {
     "stablehlo.sign": _typed(_helped("sign"), _elementwise("mx.sign({0})")),
     "stablehlo.sine": _helped("sin"),
     "qb.erf": _helped("erf"),
+    "qb.gaussian": _helped("gaussian"),
     "stablehlo.clamp": _elementwise("mx.minimum(mx.maximum({1}, {0}), {2})"),
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,
