@@ -14,7 +14,7 @@ from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import engine_for
 from quabla.tracing.trace import Arguments, Traced, input_names, parameters_of, trace
-from quabla.transforms.narrowing import warn_of_float32
+from quabla.transforms.narrowing import boundary, warn_of_float32
 from quabla.transforms.staging import StagedProgram, Wrapper, check_callable, describe_key, function_name
 
 __all__ = ["Call", "Compiled", "Jit", "Lowered", "jit"]
@@ -153,7 +153,7 @@ class Jit(Wrapper):
         """
         program = StagedProgram(traced, engine_for(traced.graph, self._target))
         if not self._warned:
-            self._warned = warn_of_float32(self._target, traced.graph)
+            self._warned = warn_of_float32(self._target, boundary(traced.graph))
         return program
 
     def describe(self, key: tuple[Any, ...]) -> str:

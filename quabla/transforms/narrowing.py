@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from quabla import dtypes, errors
 from quabla.ops.dispatch import Value, cast
-from quabla.ops.types import Const
+from quabla.ops.types import Const, TensorType
 from quabla.tracing.graph import Body, Graph, RegionNode, build, current_graph
 from quabla.transforms.bodies import rebuilt
 from quabla.transforms.inline import Env
 
-__all__ = ["has_float64", "narrowed", "warn_of_float32"]
+__all__ = ["boundary", "narrowed", "warn_of_float32"]
 
 
 def narrowed(graph: Graph) -> Graph:
@@ -29,18 +29,22 @@ def narrowed(graph: Graph) -> Graph:
     return build(types, graph.names, lambda *arguments: _emit(body, arguments))
 
 
-def warn_of_float32(target: str, graph: Graph) -> bool:
-    """Warn, at the user's line, where a target will run a float64 program as float32; returns whether it did."""
-    if target == "cpu" or not has_float64(graph):
+def warn_of_float32(target: str, types: Iterable[TensorType]) -> bool:
+    """Warn, at the user's line, where a target will run a program on arrays of these types as float32.
+
+    Returns:
+        Whether it did.
+    """
+    if target == "cpu" or all(t.dtype is not dtypes.float64 for t in types):
         return False
     message = f"{target} executes float64 programs as float32"
     warnings.warn(message, UserWarning, stacklevel=errors.user_stacklevel())
     return True
 
 
-def has_float64(graph: Graph) -> bool:
-    """Whether some argument or result of a program is float64; the counters of loops do not count."""
-    return any(x.type.dtype is dtypes.float64 for x in (*graph.body().args, *graph.outs))
+def boundary(graph: Graph) -> list[TensorType]:
+    """The types of a program's arguments and results. Inside, the counters of loops are float64 in any case."""
+    return [x.type for x in (*graph.body().args, *graph.outs)]
 
 
 def _emit(body: Body, arguments: Sequence[Value]) -> list[Value]:
