@@ -7,13 +7,13 @@ called from any number of threads; they run one after the other.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from quabla import errors
+from quabla import dtypes, errors
 from quabla.config import config
 from quabla.tracing.graph import Graph
 from quabla.transforms.expansion import expanded
@@ -26,6 +26,7 @@ _lock: Final = threading.RLock()
 
 #: The text that makes a function a program of ``mx.compile``.
 _COMPILED: Final = "@mx.compile\n"
+_FLOAT64: Final = np.dtype(np.float64)
 
 
 def source(graph: Graph) -> str:
@@ -40,17 +41,29 @@ def source(graph: Graph) -> str:
     return translate(lower(narrowed(expanded(graph)), device="mlx"))
 
 
-@contextmanager
-def _running() -> Generator[Any]:
-    """``mlx.core``, for this thread alone and on the device of choice; its errors become ours."""
+@cache
+def _mlx() -> tuple[Any, Any]:
+    """``mlx.core``, and the device of choice."""
     import mlx.core as mx  # pyright: ignore[reportMissingImports]
 
-    with _lock:
-        try:
-            with mx.stream(mx.gpu if mx.is_available(mx.gpu) else mx.cpu):
-                yield mx
-        except (RuntimeError, ValueError, IndexError) as e:
-            raise errors.QuablaError(f"mlx cannot run the program: {e}") from e
+    return mx, mx.gpu if mx.is_available(mx.gpu) else mx.cpu
+
+
+class _Device:
+    """``mlx.core`` on the device of choice; its errors become ours. The caller holds the lock."""
+
+    __slots__ = ("_stream",)
+
+    def __enter__(self) -> Any:
+        mx, device = _mlx()
+        self._stream = mx.stream(device)
+        self._stream.__enter__()
+        return mx
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        self._stream.__exit__(kind, error, traceback)
+        if isinstance(error, (RuntimeError, ValueError, IndexError)) and not isinstance(error, errors.QuablaError):
+            raise errors.QuablaError(f"mlx cannot run the program: {error}") from error
 
 
 def _compiles(mx: Any) -> bool:
@@ -70,15 +83,12 @@ def _load(text: str, *, compiled: bool) -> Callable[..., tuple[Any, ...]]:
 class _Program:
     """A translated graph, and what its arrays are on both sides."""
 
+    __slots__ = ("_loaded", "_outputs", "_text")
+
     def __init__(self, graph: Graph) -> None:
         self._text: Final = source(graph)
-        self._outputs: Final = [o.type.dtype.numpy for o in graph.outs]
+        self._outputs: Final = [o.type.dtype for o in graph.outs]
         self._loaded: Final[dict[bool, Callable[..., tuple[Any, ...]]]] = {}
-
-    def place(self, mx: Any, arrays: Sequence[Any]) -> list[Any]:
-        """Arrays of MLX with the same numbers, float64 ones rounded."""
-        with np.errstate(all="ignore"):
-            return [mx.array(x.astype(np.float32) if x.dtype == np.float64 else x) for x in map(np.asarray, arrays)]
 
     def run(self, mx: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The evaluated results."""
@@ -87,12 +97,25 @@ class _Program:
         if main is None:
             main = self._loaded[compiled] = _load(self._text, compiled=compiled)
         results = main(*arrays)
-        mx.eval(*results)
+        mx.eval(results)
         return results
 
     def read(self, results: Sequence[Any], first: int = 0) -> list[Any]:
-        """Results from the ``first`` on as NumPy arrays of the program's own dtypes."""
-        return [np.array(r).astype(t, copy=False) for r, t in zip(results, self._outputs[first:], strict=True)]
+        """Results, of which the first is that number ``first``, as NumPy arrays of the program's own dtypes."""
+        return [
+            np.array(r, np.float64 if t is dtypes.float64 else None)
+            for r, t in zip(results, self._outputs[first : first + len(results)], strict=True)
+        ]
+
+
+def _place(mx: Any, arrays: Sequence[Any]) -> list[Any]:
+    """Arrays of MLX with the same numbers, float64 ones rounded."""
+    return [mx.array(_rounded(x) if x.dtype == _FLOAT64 else np.asarray(x)) for x in arrays]
+
+
+def _rounded(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.asarray(x, np.float32)
 
 
 class MlxEngine:
@@ -108,8 +131,8 @@ class MlxEngine:
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for these input arrays."""
         program = self._program
-        with _running() as mx:
-            return program.read(program.run(mx, program.place(mx, arrays)))
+        with _lock, _Device() as mx:
+            return program.read(program.run(mx, _place(mx, arrays)))
 
 
 class Resident:
@@ -123,14 +146,13 @@ class Resident:
         count: the number of arrays in the state.
     """
 
-    __slots__ = ("_captured", "_count", "_dtypes", "_kept", "_latest", "_program")
+    __slots__ = ("_captured", "_count", "_kept", "_latest", "_program")
 
     engine: str = "mlx"
 
     def __init__(self, graph: Graph, count: int) -> None:
         self._count: Final = count
         self._program: Final = _Program(graph)
-        self._dtypes: Final = [o.type.dtype.numpy for o in graph.outs[:count]]
         self._captured: Final = [captured_array(x) for x in graph.captures]
         self._kept: list[tuple[Any, Any]] = []
         self._latest: tuple[list[Any], int] | None = None
@@ -148,23 +170,22 @@ class Resident:
         """Replace the state; the arrays are copied."""
         if len(arrays) != self._count:
             raise errors.QuablaError(f"the state has {self._count} arrays, got {len(arrays)}")
-        with _running() as mx:
-            self._latest = (self._program.place(mx, arrays), calls)
+        with _lock, _Device() as mx:
+            self._latest = (_place(mx, arrays), calls)
 
     def state(self) -> list[Any]:
         """Copies of the state."""
-        with _running():
-            arrays = self._current()[0]
-            return [np.array(a).astype(t, copy=False) for a, t in zip(arrays, self._dtypes, strict=True)]
+        with _lock, _Device():
+            return self._program.read(self._current()[0])
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Advance the state; returns the further results."""
         state, calls = self._current()
         given = [*arrays, *self._captured]
-        with _running() as mx:
+        with _lock, _Device() as mx:
             # What came in the last call too is on the device already.
             known = self._kept if len(self._kept) == len(given) else [(None, None)] * len(given)
-            placed = [p if x is k else self._program.place(mx, [x])[0] for x, (k, p) in zip(given, known, strict=True)]
+            placed = [p if x is k else _place(mx, [x])[0] for x, (k, p) in zip(given, known, strict=True)]
             results = self._program.run(mx, [*state, *placed])
             self._kept = list(zip(given, placed, strict=True))
             further = self._program.read(results[self._count :], self._count)
