@@ -148,6 +148,7 @@ if TYPE_CHECKING:
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.systems import cholesky, solve
     from quabla.io import load, save
+    from quabla.solvers.newton import newton
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
 
@@ -163,6 +164,7 @@ _LATER: _Final = {
     "custom_vjp": "transforms.custom",
     "linalg": "linalg",
     "load": "io",
+    "newton": "solvers.newton",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",
@@ -291,6 +293,7 @@ __all__ = [
     "mod",
     "moveaxis",
     "nan_to_num",
+    "newton",
     "norm",
     "not_equal",
     "ones",

@@ -1,0 +1,246 @@
+"""What the solvers share: unknowns as vectors, functions of them as graphs, checks, and the call itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from quabla import dtypes, errors, tree
+from quabla.ops import dispatch
+from quabla.ops.arguments import static_int
+from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
+from quabla.ops.linalg import matmul
+from quabla.ops.shaping import CONCAT, RESHAPE
+from quabla.ops.types import tensor_type
+from quabla.ops.elementwise import sqrt
+from quabla.tracing.graph import Graph, current_graph
+from quabla.tracing.plan import Plan
+from quabla.tracing.trace import Arguments, array_leaf, trace
+from quabla.transforms.staging import StagedProgram, check_callable
+
+__all__ = [
+    "KEPT",
+    "Outcome",
+    "Unknown",
+    "arguments",
+    "count",
+    "dot",
+    "limit",
+    "norm",
+    "positive_int",
+    "solved",
+    "tolerance",
+]
+
+#: How many residual norms, the last ones, a solver's message tells.
+KEPT: Final = 4
+
+
+class Unknown:
+    """The unknown of a solver, a pytree of float arrays, as one vector.
+
+    The vector has the widest dtype of the leaves.
+
+    Args:
+        name: how messages call the solver.
+        what: how they call the value.
+        value: an array, or a pytree of arrays. A list or tuple of numbers is an array, as elsewhere.
+    """
+
+    __slots__ = ("_name", "_treedef", "_types", "_what", "vector")
+
+    def __init__(self, name: str, what: str, value: Any) -> None:
+        leaves, self._treedef = _flatten(value)
+        values = [float_operand(f"{name}: {what}", array_leaf(x)) for x in leaves]
+        self._name = name
+        self._what = what
+        self._types = [x.type for x in values]
+        self.vector = self._joined(values)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The vector's dtype."""
+        return (
+            dtypes.float32
+            if any(t.dtype is dtypes.float32 for t in self._types)
+            and all(t.dtype is dtypes.float32 for t in self._types)
+            else dtypes.float64
+        )
+
+    def _joined(self, leaves: Sequence[Value]) -> Value:
+        parts = [cast(apply(RESHAPE, (x,), ((x.type.size,),)), self.dtype) for x in leaves]
+        return parts[0] if len(parts) == 1 else apply(CONCAT, tuple(parts), (0,))
+
+    def rebuild(self, vector: Value) -> Any:
+        """The pytree whose leaves a vector holds."""
+        leaves, start = [], 0
+        for t in self._types:
+            part = vector if len(self._types) == 1 else vector[start : start + t.size]
+            leaves.append(cast(apply(RESHAPE, (part,), (t.shape,)), t.dtype))
+            start += t.size
+        return leaves[0] if self._treedef is None else self._treedef.unflatten(leaves)
+
+    def like(self, what: str, value: Any) -> Value:
+        """The vector of another value of the same structure, shapes and dtypes; numbers take the dtype.
+
+        Raises:
+            ValueError: where they differ.
+        """
+        leaves, treedef = _flatten(value)
+        if treedef != self._treedef:
+            raise ValueError(
+                f"{self._name}: {what} has the structure {_structure(treedef)} where {self._what} has "
+                f"{_structure(self._treedef)}{errors.at_user_line()}"
+            )
+        values = []
+        for x, t in zip(leaves, self._types, strict=True):
+            weak = isinstance(x, (int, float)) or getattr(x, "weak", False)
+            v = float_operand(f"{self._name}: {what}", array_leaf(x))
+            if v.type.shape != t.shape or (v.type.dtype is not t.dtype and not weak):
+                raise ValueError(f"{self._name}: {what} is {v.type} where {self._what} is {t}{errors.at_user_line()}")
+            values.append(cast(v, t.dtype))
+        return self._joined(values)
+
+    def function(self, what: str, fun: Callable[..., Any], args: Sequence[Any]) -> Graph:
+        """``fun(x, *args)`` as a graph from the unknown's vector to that of a value like it.
+
+        It may capture traced values and large arrays; numbers and small arrays are constants of it.
+        """
+        check_callable(fun, f"{self._name}: {what}")
+        graph = Graph([self.vector.type])
+        with graph:
+            return graph.finish([self.like(f"the result of {what}", fun(self.rebuild(graph.args[0]), *args))])
+
+
+def _flatten(value: Any) -> tuple[list[Any], Any]:
+    if dispatch.is_value(value) or isinstance(value, (int, float, np.ndarray, np.generic)):
+        return [value], None
+    leaves, treedef = tree.flatten_args(value)
+    if isinstance(value, (list, tuple)) and leaves and all(isinstance(x, (int, float, np.generic)) for x in leaves):
+        return [np.asarray(value)], None
+    return leaves, treedef
+
+
+def _structure(treedef: Any) -> str:
+    return "an array" if treedef is None else str(treedef)
+
+
+# ---- checks -----------------------------------------------------------------------------------------
+
+
+def arguments(name: str, args: Any) -> tuple[Any, ...]:
+    """``args`` as a tuple.
+
+    Raises:
+        TypeError: for anything but a tuple or list.
+    """
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"{name}: args must be a tuple of further arguments, got {args!r}{errors.at_user_line()}")
+    return tuple(args)
+
+
+def tolerance(name: str, what: str, x: Any) -> float:
+    """A tolerance as a float.
+
+    Raises:
+        ValueError: for one that is negative, infinite or NaN.
+    """
+    value = float(x)
+    if not 0.0 <= value < math.inf:
+        raise ValueError(f"{name}: {what} must be a finite number that is not negative, got {x}{errors.at_user_line()}")
+    return value
+
+
+def positive_int(name: str, what: str, n: Any) -> int:
+    """A static count of at least 1.
+
+    Raises:
+        TypeError: for anything but an int.
+        ValueError: for one below 1.
+    """
+    if isinstance(n, bool):
+        raise TypeError(f"{name}: {what} must be an int, got {n}{errors.at_user_line()}")
+    value = static_int(f"{name}: {what}", n)
+    if value < 1:
+        raise ValueError(f"{name}: {what} must be at least 1, got {value}{errors.at_user_line()}")
+    return value
+
+
+# ---- arithmetic -------------------------------------------------------------------------------------
+
+
+def dot(a: Value, b: Value) -> Value:
+    """The inner product of two vectors."""
+    return matmul(a, b)
+
+
+def norm(a: Value) -> Value:
+    """The Euclidean norm of a vector."""
+    return sqrt(dot(a, a))
+
+
+def count(n: float) -> Value:
+    """A number of iterations, or a mark, as a value of the trace."""
+    return scalar(float(n), dtypes.float64)
+
+
+# ---- the call ---------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """What a solver's body returns.
+
+    Attributes:
+        x: the solution, a vector.
+        iterations: how many iterations were done.
+        residual: the norm of the last residual.
+        success: whether x is a solution.
+        broken: whether the solver cannot go on.
+        history: the norms of the last residuals, the latest first.
+    """
+
+    x: Any
+    iterations: Any
+    residual: Any
+    success: Any
+    broken: Any
+    history: Any
+
+
+def solved(
+    unknown: Unknown,
+    inputs: Sequence[Value],
+    emit: Callable[..., Sequence[Value]],
+    fail: Callable[[Outcome], NoReturn],
+    info: bool,
+) -> Any:
+    """Solve: recorded inside a trace; else traced once and run.
+
+    Args:
+        unknown: the unknown.
+        inputs: the vectors that the solver starts from.
+        emit: emits the call, given these; returns the leaves of an ``Outcome``.
+        fail: raises what an eager failure is; not called with ``info``.
+        info: return a pair of the solution and a dict.
+    """
+    if dispatch.emitters.graphs:
+        outcome = Outcome(*emit(*inputs))
+    else:
+        # The plan, whatever the engine: a program that runs once is not worth compiling.
+        program = trace(lambda *values: tuple(emit(*values)), Arguments(inputs))
+        outcome = Outcome(*StagedProgram(program, Plan(program.graph))([x.data for x in inputs]))
+        if not info and not outcome.success.item():
+            fail(outcome)
+    x = unknown.rebuild(outcome.x)
+    if not info:
+        return x
+    return x, {"iterations": outcome.iterations, "residual_norm": outcome.residual, "success": outcome.success}
+
+
+def history_of(outcome: Outcome) -> str:
+    """The last residual norms as the tail of a message."""
+    norms = [x for x in reversed(outcome.history.tolist()) if not x < 0.0]
+    return "the last residual norms are " + ", ".join(f"{x:.3g}" for x in norms)
