@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -89,7 +89,20 @@ def gmres(
         )
 
     return solve_linear(
-        "gmres", matvec, b, args, x0, tol, atol, maxiter, M, info, run=_runs_of(length), symmetric=False, broken=broken
+        "gmres",
+        matvec,
+        b,
+        args,
+        x0,
+        tol,
+        atol,
+        maxiter,
+        M,
+        info,
+        run=_runs_of(length),
+        method=(length,),
+        symmetric=False,
+        broken=broken,
     )
 
 

@@ -33,6 +33,7 @@ from quabla.solvers.problem import (
     solved,
     tolerance,
 )
+from quabla.tracing.graph import Body
 from quabla.transforms.implicit import linear_solve
 
 __all__ = ["Run", "RunState", "solve_linear"]
@@ -77,6 +78,7 @@ def solve_linear(
     info: bool,
     *,
     run: Run,
+    method: tuple[Any, ...] = (),
     symmetric: bool,
     broken: Callable[[Outcome], NoReturn],
 ) -> Any:
@@ -84,10 +86,10 @@ def solve_linear(
 
     Args:
         run: the method.
+        method: what the method depends on.
         symmetric: whether operator and preconditioner are their own transposes.
         broken: raises what an eager breakdown is.
     """
-    args = arguments(name, args)
     unknown = Unknown(name, "b", b)
     start = zeros_like(unknown.vector) if x0 is None else unknown.like("x0", x0)
     relative, absolute = tolerance(name, "tol", tol), tolerance(name, "atol", atol)
@@ -98,10 +100,8 @@ def solve_linear(
     ) -> Sequence[Value]:
         return _refined(operator, precondition, b, x, relative, absolute, limit, run)
 
-    def emit(b: Value, x: Value) -> Sequence[Value]:
-        operator = unknown.function("matvec", matvec, args)
-        preconditioner = None if M is None else unknown.function("M", M, args)
-        return linear_solve(name, operator, preconditioner, algorithm, b, x, symmetric=symmetric)
+    def emit(functions: Sequence[Body], operands: Sequence[Value]) -> Sequence[Value]:
+        return linear_solve(name, functions, operands, algorithm, symmetric=symmetric)
 
     def fail(outcome: Outcome) -> NoReturn:
         done = int(outcome.iterations.item())
@@ -115,7 +115,9 @@ def solve_linear(
             problem = f"stagnates after {done} iterations"
         raise RuntimeError(f"{name}: {problem}; {history_of(outcome)}{errors.at_user_line()}")
 
-    return solved(unknown, [unknown.vector, start], emit, fail, info)
+    functions = {"matvec": matvec} if M is None else {"matvec": matvec, "M": M}
+    options = (name, relative, absolute, limit, *method)
+    return solved(unknown, [start, unknown.vector], functions, arguments(name, args), emit, options, fail, info)
 
 
 def _refined(

@@ -26,6 +26,7 @@ from quabla.solvers.problem import (
     solved,
     tolerance,
 )
+from quabla.tracing.graph import Body
 from quabla.transforms.implicit import dense_solve, root
 
 __all__ = ["newton"]
@@ -81,7 +82,6 @@ def newton(
         >>> qb.grad(lambda a: qb.newton(lambda x: x * x - a, 1.0))(4.0)
         Tensor(0.25, dtype=float64)
     """
-    args = arguments("newton", args)
     unknown = Unknown("newton", "x0", x0)
     roundoff = float(np.finfo(unknown.vector.type.dtype.numpy).eps)
     wanted = roundoff**0.5 if tol is None else tolerance("newton", "tol", tol)
@@ -92,8 +92,8 @@ def newton(
     ) -> Sequence[Value]:
         return _iterated(function, jacobian, start, wanted, max(wanted, 4.0 * roundoff), limit)
 
-    def emit(start: Value) -> Sequence[Value]:
-        return root("newton", unknown.function("f", f, args), algorithm, start)
+    def emit(functions: Sequence[Body], operands: Sequence[Value]) -> Sequence[Value]:
+        return root("newton", functions[0], operands, algorithm)
 
     def fail(outcome: Outcome) -> NoReturn:
         done = int(outcome.iterations.item())
@@ -107,7 +107,8 @@ def newton(
             problem = f"no step makes f smaller at iteration {done}"
         raise RuntimeError(f"newton: {problem}; {history_of(outcome)}{errors.at_user_line()}")
 
-    return solved(unknown, [unknown.vector], emit, fail, info)
+    options = ("newton", wanted, limit)
+    return solved(unknown, [unknown.vector], {"f": f}, arguments("newton", args), emit, options, fail, info)
 
 
 def _iterated(

@@ -12,14 +12,14 @@ from quabla import dtypes, errors, tree
 from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
+from quabla.ops.elementwise import sqrt
 from quabla.ops.linalg import matmul
 from quabla.ops.shaping import CONCAT, RESHAPE
-from quabla.ops.types import tensor_type
-from quabla.ops.elementwise import sqrt
-from quabla.tracing.graph import Graph, current_graph
+from quabla.tracing.graph import Body, Graph, RegionNode
 from quabla.tracing.plan import Plan
-from quabla.tracing.trace import Arguments, array_leaf, trace
-from quabla.transforms.staging import StagedProgram, check_callable
+from quabla.tracing.trace import Arguments, ShapeDtype, array_leaf, trace
+from quabla.transforms.implicit import with_common_captures
+from quabla.transforms.staging import StagedProgram, captured_array, check_callable
 
 __all__ = [
     "KEPT",
@@ -28,7 +28,6 @@ __all__ = [
     "arguments",
     "count",
     "dot",
-    "limit",
     "norm",
     "positive_int",
     "solved",
@@ -50,7 +49,7 @@ class Unknown:
         value: an array, or a pytree of arrays. A list or tuple of numbers is an array, as elsewhere.
     """
 
-    __slots__ = ("_name", "_treedef", "_types", "_what", "vector")
+    __slots__ = ("_dtype", "_name", "_treedef", "_types", "_what", "vector")
 
     def __init__(self, name: str, what: str, value: Any) -> None:
         leaves, self._treedef = _flatten(value)
@@ -58,20 +57,11 @@ class Unknown:
         self._name = name
         self._what = what
         self._types = [x.type for x in values]
+        self._dtype = next((t.dtype for t in self._types if t.dtype is dtypes.float64), self._types[0].dtype)
         self.vector = self._joined(values)
 
-    @property
-    def dtype(self) -> dtypes.dtype:
-        """The vector's dtype."""
-        return (
-            dtypes.float32
-            if any(t.dtype is dtypes.float32 for t in self._types)
-            and all(t.dtype is dtypes.float32 for t in self._types)
-            else dtypes.float64
-        )
-
     def _joined(self, leaves: Sequence[Value]) -> Value:
-        parts = [cast(apply(RESHAPE, (x,), ((x.type.size,),)), self.dtype) for x in leaves]
+        parts = [cast(apply(RESHAPE, (x,), ((x.type.size,),)), self._dtype) for x in leaves]
         return parts[0] if len(parts) == 1 else apply(CONCAT, tuple(parts), (0,))
 
     def rebuild(self, vector: Value) -> Any:
@@ -104,15 +94,21 @@ class Unknown:
             values.append(cast(v, t.dtype))
         return self._joined(values)
 
-    def function(self, what: str, fun: Callable[..., Any], args: Sequence[Any]) -> Graph:
-        """``fun(x, *args)`` as a graph from the unknown's vector to that of a value like it.
+    def function(self, what: str, fun: Callable[..., Any], args: Arguments) -> Graph:
+        """``fun(x, *args)`` as a graph of the vector and the arrays among the arguments, to a vector.
 
-        It may capture traced values and large arrays; numbers and small arrays are constants of it.
+        What else it uses it captures; numbers and small arrays are constants of it.
         """
         check_callable(fun, f"{self._name}: {what}")
-        graph = Graph([self.vector.type])
+        arrays = arrays_of(args)
+        graph = Graph([self.vector.type, *(x.type for x in arrays)])
         with graph:
-            return graph.finish([self.like(f"the result of {what}", fun(self.rebuild(graph.args[0]), *args))])
+            x, *values = graph.args
+            for v, given in zip(values, arrays, strict=True):
+                v.weak = given.weak
+            rest = iter(values)
+            built = args.rebuild([a if isinstance(a, (int, float)) else next(rest) for a in args.leaves])
+            return graph.finish([self.like(f"the result of {what}", fun(self.rebuild(x), *built))])
 
 
 def _flatten(value: Any) -> tuple[list[Any], Any]:
@@ -128,18 +124,26 @@ def _structure(treedef: Any) -> str:
     return "an array" if treedef is None else str(treedef)
 
 
+def arrays_of(args: Arguments) -> list[Value]:
+    """The arrays among the leaves of arguments."""
+    return [x for x in args.leaves if not isinstance(x, (int, float))]
+
+
 # ---- checks -----------------------------------------------------------------------------------------
 
 
-def arguments(name: str, args: Any) -> tuple[Any, ...]:
-    """``args`` as a tuple.
+def arguments(name: str, args: Any) -> Arguments:
+    """Further arguments, flattened.
 
     Raises:
-        TypeError: for anything but a tuple or list.
+        TypeError: for anything but a tuple or list of arrays, numbers and pytrees of them.
     """
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"{name}: args must be a tuple of further arguments, got {args!r}{errors.at_user_line()}")
-    return tuple(args)
+    try:
+        return Arguments(args)
+    except TypeError as e:
+        raise TypeError(f"{name}: args: {e}") from None
 
 
 def tolerance(name: str, what: str, x: Any) -> float:
@@ -213,31 +217,74 @@ class Outcome(NamedTuple):
 def solved(
     unknown: Unknown,
     inputs: Sequence[Value],
-    emit: Callable[..., Sequence[Value]],
+    functions: dict[str, Callable[..., Any]],
+    args: Arguments,
+    emit: Callable[[Sequence[Body], Sequence[Value]], Sequence[Value]],
+    options: tuple[Any, ...],
     fail: Callable[[Outcome], NoReturn],
     info: bool,
 ) -> Any:
-    """Solve: recorded inside a trace; else traced once and run.
+    """Solve: recorded inside a trace; else traced, if a program for the same functions is not there, and run.
 
     Args:
         unknown: the unknown.
         inputs: the vectors that the solver starts from.
-        emit: emits the call, given these; returns the leaves of an ``Outcome``.
+        functions: the user's functions by the names that messages give them.
+        args: their further arguments.
+        emit: emits the call, given the functions' bodies and the operands: the inputs, the arrays among the arguments, and
+            what the bodies capture. Returns the leaves of an ``Outcome``.
+        options: all that ``emit`` depends on beside.
         fail: raises what an eager failure is; not called with ``info``.
         info: return a pair of the solution and a dict.
     """
+    graphs = [unknown.function(what, f, args) for what, f in functions.items()]
+    arrays = arrays_of(args)
+    bodies, captured = with_common_captures(graphs, 1 + len(arrays))
+    operands = [*inputs, *arrays, *captured]
     if dispatch.emitters.graphs:
-        outcome = Outcome(*emit(*inputs))
+        outcome = Outcome(*emit(bodies, operands))
     else:
-        # The plan, whatever the engine: a program that runs once is not worth compiling.
-        program = trace(lambda *values: tuple(emit(*values)), Arguments(inputs))
-        outcome = Outcome(*StagedProgram(program, Plan(program.graph))([x.data for x in inputs]))
+        program = _program(bodies, operands, emit, options)
+        outcome = Outcome(*program([captured_array(x) for x in operands]))
         if not info and not outcome.success.item():
             fail(outcome)
     x = unknown.rebuild(outcome.x)
     if not info:
         return x
     return x, {"iterations": outcome.iterations, "residual_norm": outcome.residual, "success": outcome.success}
+
+
+#: Programs of eager calls, by the structure of the user's functions: what is called again is not traced again.
+_programs: Final[dict[Any, StagedProgram]] = {}
+_KEPT_PROGRAMS: Final = 64
+
+
+def _program(bodies: Sequence[Body], operands: Sequence[Value], emit: Any, options: tuple[Any, ...]) -> StagedProgram:
+    key = (options, tuple([x.type for x in operands]), *map(structure, bodies))
+    program = _programs.get(key)
+    if program is None:
+        like = Arguments([ShapeDtype(x.type.shape, x.type.dtype) for x in operands])
+        traced = trace(lambda *values: tuple(emit(bodies, values)), like)
+        # The plan, whatever the engine: most programs run too seldom to be worth compiling.
+        program = _programs[key] = StagedProgram(traced, Plan(traced.graph))
+        for oldest in list(_programs)[:-_KEPT_PROGRAMS]:
+            _programs.pop(oldest, None)
+    return program
+
+
+def structure(body: Body) -> tuple[Any, ...]:
+    """What two bodies that compute the same in the same way have in common."""
+    number = {a: i for i, a in enumerate(body.args)}
+    nodes: list[Any] = []
+    for n in body.nodes:
+        operands = tuple([number[k] for k in n.operands])
+        if isinstance(n, RegionNode):
+            nodes.append((n.op, operands, n.params, *map(structure, n.regions)))
+            number.update((r, len(number) + i) for i, r in enumerate(n.results))
+        else:
+            nodes.append((n.op, operands, n.params))
+            number[n] = len(number)
+    return (tuple([a.type for a in body.args]), tuple(nodes), tuple([number[o] for o in body.outs]))
 
 
 def history_of(outcome: Outcome) -> str:
