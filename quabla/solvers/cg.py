@@ -16,6 +16,7 @@ from quabla.solvers.problem import Outcome, dot, history_of, norm
 __all__ = ["cg"]
 
 
+@errors.hiding_library_frames
 def cg(
     matvec: Callable[..., Any],
     b: Any,

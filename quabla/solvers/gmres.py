@@ -26,6 +26,7 @@ __all__ = ["gmres"]
 _LOST: Final = 10.0
 
 
+@errors.hiding_library_frames
 def gmres(
     matvec: Callable[..., Any],
     b: Any,

@@ -37,6 +37,7 @@ _DECREASE: Final = 1e-4
 _SHORTEST: Final = 2.0**-40
 
 
+@errors.hiding_library_frames
 def newton(
     f: Callable[..., Any],
     x0: Any,

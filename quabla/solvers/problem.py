@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from quabla import dtypes, errors, tree
+from quabla.array import TensorView
 from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
@@ -17,8 +18,9 @@ from quabla.ops.linalg import matmul
 from quabla.ops.shaping import CONCAT, RESHAPE
 from quabla.tracing.graph import Body, Graph, RegionNode
 from quabla.tracing.plan import Plan
-from quabla.tracing.trace import Arguments, ShapeDtype, array_leaf, trace
+from quabla.tracing.trace import Arguments, ShapeDtype, Traced, array_leaf, trace
 from quabla.transforms.implicit import with_common_captures
+from quabla.transforms.regions import expanded, holds_call
 from quabla.transforms.staging import StagedProgram, captured_array, check_callable
 
 __all__ = [
@@ -53,7 +55,9 @@ class Unknown:
 
     def __init__(self, name: str, what: str, value: Any) -> None:
         leaves, self._treedef = _flatten(value)
-        values = [float_operand(f"{name}: {what}", array_leaf(x)) for x in leaves]
+        if not leaves:
+            raise ValueError(f"{name}: {what} holds no arrays, got {value!r}{errors.at_user_line()}")
+        values = [_float_leaf(name, what, x) for x in leaves]
         self._name = name
         self._what = what
         self._types = [x.type for x in values]
@@ -88,7 +92,7 @@ class Unknown:
         values = []
         for x, t in zip(leaves, self._types, strict=True):
             weak = isinstance(x, (int, float)) or getattr(x, "weak", False)
-            v = float_operand(f"{self._name}: {what}", array_leaf(x))
+            v = _float_leaf(self._name, what, x)
             if v.type.shape != t.shape or (v.type.dtype is not t.dtype and not weak):
                 raise ValueError(f"{self._name}: {what} is {v.type} where {self._what} is {t}{errors.at_user_line()}")
             values.append(cast(v, t.dtype))
@@ -111,10 +115,23 @@ class Unknown:
             return graph.finish([self.like(f"the result of {what}", fun(self.rebuild(x), *built))])
 
 
+def _float_leaf(name: str, what: str, x: Any) -> Value:
+    """A leaf as a float array.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for a bool array.
+    """
+    if not (dispatch.is_value(x) or isinstance(x, (int, float, np.ndarray, np.generic, TensorView))):
+        raise TypeError(f"{name}: {what} must be arrays, got {x!r} of type {type(x).__name__}{errors.at_user_line()}")
+    return float_operand(f"{name}: {what}", array_leaf(x))
+
+
 def _flatten(value: Any) -> tuple[list[Any], Any]:
-    if dispatch.is_value(value) or isinstance(value, (int, float, np.ndarray, np.generic)):
-        return [value], None
-    leaves, treedef = tree.flatten_args(value)
+    """The leaves of a value and its structure, None for a single leaf; a list of numbers is an array."""
+    leaves, treedef = tree.flatten(value)
+    if len(leaves) == 1 and leaves[0] is value:
+        return leaves, None
     if isinstance(value, (list, tuple)) and leaves and all(isinstance(x, (int, float, np.generic)) for x in leaves):
         return [np.asarray(value)], None
     return leaves, treedef
@@ -260,31 +277,37 @@ _KEPT_PROGRAMS: Final = 64
 
 
 def _program(bodies: Sequence[Body], operands: Sequence[Value], emit: Any, options: tuple[Any, ...]) -> StagedProgram:
-    key = (options, tuple([x.type for x in operands]), *map(structure, bodies))
+    # A call in a body has a rule of its own, which is no structure that could be compared.
+    key = None if any(map(holds_call, bodies)) else (options, *[x.type for x in operands], *map(structure, bodies))
     program = _programs.get(key)
     if program is None:
         like = Arguments([ShapeDtype(x.type.shape, x.type.dtype) for x in operands])
         traced = trace(lambda *values: tuple(emit(bodies, values)), like)
+        graph = expanded(traced.graph)  # without rules, which hold on to the arrays of this call
         # The plan, whatever the engine: most programs run too seldom to be worth compiling.
-        program = _programs[key] = StagedProgram(traced, Plan(traced.graph))
-        for oldest in list(_programs)[:-_KEPT_PROGRAMS]:
-            _programs.pop(oldest, None)
+        program = StagedProgram(Traced(graph, traced.result), Plan(graph))
+        if key is not None:
+            _programs[key] = program
+            for oldest in list(_programs)[:-_KEPT_PROGRAMS]:
+                _programs.pop(oldest, None)
     return program
 
 
 def structure(body: Body) -> tuple[Any, ...]:
-    """What two bodies that compute the same in the same way have in common."""
-    number = {a: i for i, a in enumerate(body.args)}
+    """What bodies that compute the same in the same way have in common."""
+    number: dict[Any, int] = {}
     nodes: list[Any] = []
+    for a in body.args:
+        number[a] = len(number)
     for n in body.nodes:
-        operands = tuple([number[k] for k in n.operands])
+        regions: list[Any] = []
+        results: Sequence[Any] = (n,)
         if isinstance(n, RegionNode):
-            nodes.append((n.op, operands, n.params, *map(structure, n.regions)))
-            number.update((r, len(number) + i) for i, r in enumerate(n.results))
-        else:
-            nodes.append((n.op, operands, n.params))
-            number[n] = len(number)
-    return (tuple([a.type for a in body.args]), tuple(nodes), tuple([number[o] for o in body.outs]))
+            regions, results = list(map(structure, n.regions)), n.results
+        nodes.append((n.op, tuple([number[k] for k in n.operands]), n.params, *regions))
+        for r in results:
+            number[r] = len(number)
+    return tuple([a.type for a in body.args]), tuple(nodes), tuple([number[o] for o in body.outs])
 
 
 def history_of(outcome: Outcome) -> str:

@@ -228,10 +228,10 @@ def _vjp_program(
     return graph.body(), list(graph.captures)
 
 
-def _holds_call(body: Body) -> bool:
+def holds_call(body: Body) -> bool:
     """Whether a body, or a region in it, calls a function with a rule of its own."""
     nodes = [m for m in body.nodes if isinstance(m, RegionNode)]
-    return any(m.op is CALL or any(map(_holds_call, m.regions)) for m in nodes)
+    return any(m.op is CALL or any(map(holds_call, m.regions)) for m in nodes)
 
 
 def _primal(body: Body, values: Sequence[Value], which: Sequence[bool], rule: Any = None) -> list[Value]:
@@ -239,7 +239,7 @@ def _primal(body: Body, values: Sequence[Value], which: Sequence[bool], rule: An
 
     A call runs the forward part of its rule, so that what differentiates the results again meets that and not the rule.
     """
-    if not _holds_call(body):
+    if not holds_call(body):
         return run(body, values)
     return reverse.vjp(body, dict(zip(body.args, values, strict=True)), set(chosen(body.args, which)), rule)[0]
 
@@ -288,7 +288,7 @@ def _fori_vjp(
 def _cond_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], active: list[bool]) -> Any:
     pred, *values = operands
     moving = [w and x.type.dtype.is_float for w, x in zip(which[1:], values, strict=True)]
-    if any(map(_holds_call, n.regions)):
+    if any(map(holds_call, n.regions)):
         runs = [lambda b=b: _primal(b, values, moving) for b in n.regions]
         outs = branch(pred, runs[0], runs[1], n.params[0])
     else:
