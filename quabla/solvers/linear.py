@@ -167,7 +167,7 @@ def _refined(
         where(ok, state.x * scale, np.nan),
         state.iterations,
         state.residual * scale,
-        success,
+        logical_and(success, ok),
         state.broken,
         concat(history, 0) * scale,
     ]
