@@ -19,8 +19,9 @@ from quabla.ops.shaping import CONCAT, RESHAPE
 from quabla.tracing.graph import Body, Graph, RegionNode
 from quabla.tracing.plan import Plan
 from quabla.tracing.trace import Arguments, ShapeDtype, Traced, array_leaf, trace
+from quabla.transforms.bodies import holds_call
+from quabla.transforms.expansion import expanded
 from quabla.transforms.implicit import with_common_captures
-from quabla.transforms.regions import expanded, holds_call
 from quabla.transforms.staging import StagedProgram, captured_array, check_callable
 
 __all__ = [

@@ -19,13 +19,12 @@ from quabla.ops.rules import with_mapped_axis, zeros
 from quabla.ops.shaping import RESHAPE, TRANSPOSE
 from quabla.ops.solving import SOLVE
 from quabla.tracing import regions
-from quabla.tracing.graph import ARGUMENT, Body, Graph, RegionNode, TraceTensor, current_graph
+from quabla.tracing.graph import ARGUMENT, Body, Graph, RegionNode, TraceTensor
 from quabla.transforms import batching, forward, reverse
+from quabla.transforms.bodies import Pull, chosen, emit, run
 from quabla.transforms.call_rules import CallRule
 from quabla.transforms.forward import Tangent
-from quabla.transforms.inline import inline
 from quabla.transforms.jacobians import jacobian
-from quabla.transforms.regions import Pull, chosen, emit
 
 __all__ = ["Algorithm", "LinearSolve", "Root", "dense_solve", "linear_solve", "root", "with_common_captures"]
 
@@ -41,11 +40,6 @@ def with_common_captures(graphs: Sequence[Graph], count: int) -> tuple[list[Body
         hidden = [g.captures[x] if x in g.captures else TraceTensor(g, x.type, ARGUMENT, (), ()) for x in outside]
         bodies.append(Body([*g.args[:count], *hidden], g.body().nodes, g.outs))
     return bodies, outside
-
-
-def run(body: Body, values: Sequence[Value]) -> list[Value]:
-    """Emit a body at the values of all its arguments."""
-    return inline(body, dict(zip(body.args, map(current_graph().lift, values), strict=True)))
 
 
 def copied(body: Body) -> Graph:
