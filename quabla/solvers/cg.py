@@ -41,7 +41,7 @@ def cg(
         args: further arguments for ``matvec`` and ``M``, pytrees.
         x0: the first iterate, like b; zeros by default.
         tol: relative tolerance: the iteration stops at ``norm(b - A x) <= max(tol * norm(b), atol)``, or where rounding
-            does not let the residual become smaller.
+            does not let the residual become smaller, if it has become small.
         atol: absolute tolerance.
         maxiter: the largest number of iterations; ten for each unknown by default.
         M: ``M(r, *args)``, an approximation of the inverse of A, symmetric positive definite too.

@@ -51,7 +51,7 @@ def gmres(
         args: further arguments for ``matvec`` and ``M``, pytrees.
         x0: the first iterate, like b; zeros by default.
         tol: relative tolerance: the iteration stops at ``norm(b - A x) <= max(tol * norm(b), atol)``, or where rounding
-            does not let the residual become smaller.
+            does not let the residual become smaller, if it has become small.
         atol: absolute tolerance.
         restart: the number of iterations after which the method starts again from the residual; it keeps one vector more
             than that.
@@ -78,8 +78,8 @@ def gmres(
     Example:
         >>> import quabla as qb
         >>> a = qb.array([[1.0, 1.0], [0.0, -2.0]])
-        >>> qb.linalg.gmres(lambda x: qb.matmul(a, x), qb.array([3.0, -4.0]), tol=1e-12).tolist()
-        [1.0, 2.0]
+        >>> qb.linalg.gmres(lambda x: qb.matmul(a, x), qb.array([3.0, -4.0]), tol=1e-12)
+        Tensor([1., 2.], dtype=float64)
     """
     length = positive_int("gmres", "restart", restart)
 

@@ -131,15 +131,13 @@ def _refined(
     run: Run,
 ) -> list[Value]:
     """Emit runs of a method until one starts from a residual that is small enough, or not smaller than the one before."""
-    # The system is solved for b near 1, so that no inner product over- or underflows; powers of two cost no digit.
     dtype = b.type.dtype
-    scale = largest(magnitude(b)) if b.type.size else scalar(1.0, dtype)
-    scale = where(logical_and(greater(scale, 0.0), isfinite(scale)), exp2(floor(log2(scale))), 1.0)
+    scale = _scale(b)
     b = b / scale
     size = norm(b)
     x = where(greater(size, 0.0), x / scale, 0.0)
     threshold = maximum(size * relative, absolute / scale)
-    smallest = float(np.finfo(dtype.numpy).eps) * _BELOW_ROUNDING
+    roundoff = float(np.finfo(dtype.numpy).eps)
 
     def again(carry: tuple[RunState, Any, Any, Any]) -> Any:
         return carry[3]
@@ -149,7 +147,7 @@ def _refined(
         r = b - operator(state.x)
         now = norm(r)
         better = less(now, where(success, 0.5 * before, before))
-        target = maximum(threshold, now * smallest)
+        target = maximum(threshold, now * (roundoff * _BELOW_ROUNDING))
         # A run that shall not start has reached its target.
         target = where(logical_and(better, greater(now, threshold)), target, np.inf)
         after = run(operator, precondition, state._replace(residual=now), r, target, float(limit))
@@ -162,12 +160,27 @@ def _refined(
     first = RunState(x, count(0.0), infinite, no, (unknown,) * (KEPT - 1))
     state, _, success, _ = while_loop(again, step, (first, infinite, no, scalar(True, dtypes.bool_)))
     ok = isfinite(state.residual)
+    # What the recursion claims and b - A x belies is rounding, or an operator that is not linear.
+    plausible = less_equal(state.residual, maximum(threshold, size * roundoff**0.5))
     history = [reshape(v, (1,)) for v in (state.residual, *state.history)]
     return [
         where(ok, state.x * scale, np.nan),
         state.iterations,
         state.residual * scale,
-        logical_and(success, ok),
+        logical_and(logical_and(success, plausible), ok),
         state.broken,
         concat(history, 0) * scale,
     ]
+
+
+def _scale(b: Value) -> Value:
+    """What b is divided by so that no inner product over- or underflows: 1, or a power of two, which costs no digit."""
+    if not b.type.size:
+        return scalar(1.0, b.type.dtype)
+    size = largest(magnitude(b))
+    limits = np.finfo(b.type.dtype.numpy)
+    low, high = float(limits.tiny) ** 0.25, float(limits.max) ** 0.25
+    extreme = logical_or(
+        logical_and(greater(size, 0.0), less(size, low)), logical_and(greater(size, high), isfinite(size))
+    )
+    return where(extreme, exp2(floor(log2(size))), 1.0)

@@ -63,9 +63,8 @@ def mapped_graph(body: Body, lanes: Sequence[bool], size: int) -> Graph:
 class ImplicitRule(CallRule):
     """Differentiates a call whose first result makes a residual zero; the other results have no derivative.
 
-    All bodies have the same arguments: a start, what the residual depends on, and ``extra``, which are no operands of the
-    user's. The residual, and any
-    other body but the call's own, has the unknown in the place of the start.
+    All bodies have the same arguments: a start, what the residual depends on, and ``extra``. The residual, and any other
+    body but the call's own, has the unknown in the place of the start.
 
     Attributes:
         count: the number of operands without ``extra``.
