@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 from quabla import errors
 from quabla.control import while_loop
-from quabla.functions.math import greater, less, less_equal, logical_and, logical_not
-from quabla.ops.dispatch import Value
+from quabla.functions.math import greater, less, less_equal, logical_and
+from quabla.ops.dispatch import Value, scalar
 from quabla.ops.elementwise import minimum, where
 from quabla.solvers.linear import RunState, solve_linear
 from quabla.solvers.problem import Outcome, dot, history_of, norm
@@ -93,22 +93,22 @@ def _run(
         return z, dot(r, z)
 
     def going(carry: tuple[Any, ...]) -> Any:
-        now = carry[0]
-        wanted = logical_and(greater(now.residual, target), less(now.iterations, limit))
-        return logical_and(wanted, logical_not(now.broken))
+        _, k, residual, _, lowest, *_ = carry
+        return logical_and(logical_and(greater(residual, target), less(k, limit)), greater(lowest, 0.0))
 
     def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        now, r, p, slope = carry
+        x, k, residual, history, _, r, p, slope = carry
         image = operator(p)
         curvature = dot(p, image)
-        broken = less_equal(minimum(curvature, slope), 0.0)
-        length = where(broken, 0.0, slope / curvature)
-        x = now.x + length * p
+        lowest = minimum(curvature, slope)
+        length = where(less_equal(lowest, 0.0), 0.0, slope / curvature)
+        x = x + length * p
         r = r - length * image
         z, after = conditioned(r)
-        p = z + (after / slope) * p
-        history = (now.residual, *now.history[:-1])
-        return RunState(x, now.iterations + 1.0, norm(r), broken, history), r, p, after
+        return x, k + 1.0, norm(r), (residual, *history[:-1]), lowest, r, z + (after / slope) * p, after
 
     z, slope = conditioned(r)
-    return while_loop(going, step, (state, r, z, slope))[0]
+    unbroken = scalar(1.0, r.type.dtype)
+    carry = (state.x, state.iterations, state.residual, state.history, unbroken, r, z, slope)
+    x, k, residual, history, lowest, *_ = while_loop(going, step, carry)
+    return RunState(x, k, residual, less_equal(lowest, 0.0), history)

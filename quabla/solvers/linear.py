@@ -15,7 +15,7 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.control import while_loop
 from quabla.functions.creation import zeros_like
-from quabla.functions.math import exp2, greater, isfinite, less, less_equal, logical_and, logical_or
+from quabla.functions.math import exp2, greater, isfinite, less, less_equal, logical_and, logical_not, logical_or
 from quabla.ops.dispatch import Value, scalar
 from quabla.ops.elementwise import abs as magnitude, floor, maximum, where
 from quabla.ops.reductions import max as largest
@@ -149,10 +149,12 @@ def _refined(
         better = less(now, where(success, 0.5 * before, before))
         target = maximum(threshold, now * (roundoff * _BELOW_ROUNDING))
         # A run that shall not start has reached its target.
-        target = where(logical_and(better, greater(now, threshold)), target, np.inf)
+        wanted = logical_and(logical_and(better, greater(now, threshold)), logical_not(state.broken))
+        target = where(wanted, target, np.inf)
         after = run(operator, precondition, state._replace(residual=now), r, target, float(limit))
         moved = greater(after.iterations, state.iterations)
         claimed = less_equal(after.residual, where(moved, target, threshold))
+        after = after._replace(broken=logical_or(state.broken, after.broken))
         return after, now, logical_or(success, claimed), moved
 
     infinite, unknown = scalar(np.inf, dtype), scalar(-1.0, dtype)

@@ -14,7 +14,7 @@ from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
 from quabla.ops.elementwise import sqrt
-from quabla.ops.linalg import matmul
+from quabla.ops.reductions import sum as total
 from quabla.ops.shaping import CONCAT, RESHAPE
 from quabla.tracing.graph import Body, Graph, RegionNode
 from quabla.tracing.plan import Plan
@@ -196,7 +196,7 @@ def positive_int(name: str, what: str, n: Any) -> int:
 
 def dot(a: Value, b: Value) -> Value:
     """The inner product of two vectors."""
-    return matmul(a, b)
+    return total(a * b)
 
 
 def norm(a: Value) -> Value:
