@@ -14,6 +14,7 @@ from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
 from quabla.ops.elementwise import sqrt
+from quabla.ops.linalg import matmul
 from quabla.ops.reductions import sum as total
 from quabla.ops.shaping import CONCAT, RESHAPE
 from quabla.tracing.graph import Body, Graph, RegionNode
@@ -194,9 +195,14 @@ def positive_int(name: str, what: str, n: Any) -> int:
 # ---- arithmetic -------------------------------------------------------------------------------------
 
 
+#: Vectors of at most this many elements are multiplied element by element.
+_SHORT: Final = 4096
+
+
 def dot(a: Value, b: Value) -> Value:
     """The inner product of two vectors."""
-    return total(a * b)
+    # BLAS makes no array of the products, which costs more than what surrounds the call from some thousand elements on.
+    return matmul(a, b) if a.type.size > _SHORT else total(a * b)
 
 
 def norm(a: Value) -> Value:

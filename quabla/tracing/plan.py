@@ -239,7 +239,7 @@ Runner = Callable[[list[Any]], list[Any]]
 
 
 def writable_carries(body: Body, lead: int, count: int) -> list[int]:
-    """The carries that a body may write to: used by reads of rows and, last, one put that makes the next carry."""
+    """The carries that a body may write to: read by ops that make new arrays and, last, one put that makes the next."""
     found = []
     for k in range(count):
         arg, out = body.args[lead + k], body.outs[k]
@@ -250,7 +250,7 @@ def writable_carries(body: Body, lead: int, count: int) -> list[int]:
             and out.op in (PUT, ADD_AT)
             and out.operands[0] is arg
             and arg not in out.operands[1:]
-            and all(n.op is TAKE for n in uses[:-1])
+            and not any(isinstance(n, RegionNode) or n.op.may_alias for n in uses[:-1])
             and list(body.outs).count(out) == 1
             and not any(out in n.operands for n in body.nodes)
             and arg not in body.outs
