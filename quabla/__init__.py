@@ -11,7 +11,7 @@ from quabla.array import Array, Tensor, TensorView
 from quabla.config import config
 from quabla.control import cond, fori_loop, scan, while_loop
 from quabla.devices import devices
-from quabla.dtypes import bool_, dtype, float32, float64
+from quabla.dtypes import bool_, dtype, float32, float64, int32, int64
 from quabla.errors import (
     QuablaError,
     RetraceLimitError,
@@ -32,6 +32,7 @@ from quabla.functions.creation import (
     zeros,
     zeros_like,
 )
+from quabla.functions.items import take, take_along_axis
 from quabla.functions.math import (
     clip,
     equal,
@@ -146,8 +147,10 @@ from quabla.transforms.vectorize import vmap
 if TYPE_CHECKING:
     from quabla import linalg, random as random
     from quabla.compiler import Compiler, Executable, Program
+    from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import cholesky, solve
     from quabla.io import load, save
+    from quabla.ops.cumulative import cumprod
     from quabla.solvers.newton import newton
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
@@ -162,6 +165,14 @@ _LATER: _Final = {
     "checkpoint": "transforms.remat",
     "custom_jvp": "transforms.custom",
     "custom_vjp": "transforms.custom",
+    "argmax": "functions.sorting",
+    "argmin": "functions.sorting",
+    "argsort": "functions.sorting",
+    "compress": "functions.sorting",
+    "nonzero": "functions.sorting",
+    "searchsorted": "functions.sorting",
+    "sort": "functions.sorting",
+    "cumprod": "ops.cumulative",
     "linalg": "linalg",
     "load": "io",
     "newton": "solvers.newton",
@@ -212,6 +223,9 @@ __all__ = [
     "arcsinh",
     "arctan",
     "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
     "array",
     "asarray",
     "astype",
@@ -223,12 +237,14 @@ __all__ = [
     "checkpoint",
     "cholesky",
     "clip",
+    "compress",
     "concat",
     "cond",
     "config",
     "cos",
     "cosh",
     "cross",
+    "cumprod",
     "cumsum",
     "custom_jvp",
     "custom_vjp",
@@ -262,6 +278,8 @@ __all__ = [
     "greater_equal",
     "hessian",
     "hypot",
+    "int32",
+    "int64",
     "interp",
     "isfinite",
     "isinf",
@@ -294,6 +312,7 @@ __all__ = [
     "moveaxis",
     "nan_to_num",
     "newton",
+    "nonzero",
     "norm",
     "not_equal",
     "ones",
@@ -314,6 +333,7 @@ __all__ = [
     "save",
     "scan",
     "scatter_add",
+    "searchsorted",
     "sigmoid",
     "sign",
     "silu",
@@ -322,6 +342,7 @@ __all__ = [
     "softmax",
     "softplus",
     "solve",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -330,6 +351,8 @@ __all__ = [
     "std",
     "stop_gradient",
     "swapaxes",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensordot",
