@@ -118,7 +118,7 @@ class Unknown:
 
 
 def _float_leaf(name: str, what: str, x: Any) -> Value:
-    """A leaf as a float array.
+    """A leaf as a float array; integers become float64.
 
     Raises:
         TypeError: for what is no array.
@@ -126,7 +126,10 @@ def _float_leaf(name: str, what: str, x: Any) -> Value:
     """
     if not (dispatch.is_value(x) or isinstance(x, (int, float, np.ndarray, np.generic, TensorView))):
         raise TypeError(f"{name}: {what} must be arrays, got {x!r} of type {type(x).__name__}{errors.at_user_line()}")
-    return float_operand(f"{name}: {what}", array_leaf(x))
+    v = array_leaf(x)
+    if dispatch.is_value(v) and v.type.dtype.is_int:
+        return cast(v, dtypes.float64)
+    return float_operand(f"{name}: {what}", v)
 
 
 def _flatten(value: Any) -> tuple[list[Any], Any]:

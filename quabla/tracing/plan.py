@@ -14,7 +14,7 @@ import numpy as np
 
 from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
-from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
+from quabla.ops.control import ADD_AT, PUT, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
