@@ -6,6 +6,7 @@ microsecond each and runs the same kernels as eager execution, so it gives the s
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
-from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
+from quabla.ops.control import ADD_AT, PUT, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
@@ -28,9 +29,27 @@ COUNTERS: Final = 4096
 
 #: How often a while loop is taken to run where a cost is estimated.
 GUESSED_TRIPS: Final = 100
+#: The same for one around other loops, which mostly runs a whole method a few times.
+GUESSED_RUNS: Final = 3
 
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
+
+#: Python's operators do on NumPy's scalars what these kernels do, at a tenth of the cost of a call for arrays.
+ON_SCALARS: Final[dict[Any, Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.negative: operator.neg,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.where: lambda mask, on_true, on_false: on_true if mask else on_false,
+}
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
@@ -97,7 +116,8 @@ class Plan:
                 continue
             op, out = n.op, self._slot(n)
             if op is CONSTANT:
-                self._initial[out] = n.params[0].array
+                array = n.params[0].array
+                self._initial[out] = array if array.ndim else array[()]
                 continue
             self.op_count += 1
             self.static_ops += 1
@@ -106,6 +126,8 @@ class Plan:
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
             else:
                 kernel = op.kernel_for(types, n.params)
+                if not any(t.shape for t in types):
+                    kernel = ON_SCALARS.get(kernel, kernel)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
@@ -217,7 +239,7 @@ Runner = Callable[[list[Any]], list[Any]]
 
 
 def writable_carries(body: Body, lead: int, count: int) -> list[int]:
-    """The carries that a body may write to: used by reads of rows and, last, one put that makes the next carry."""
+    """The carries that a body may write to: read by ops that make new arrays and, last, one put that makes the next."""
     found = []
     for k in range(count):
         arg, out = body.args[lead + k], body.outs[k]
@@ -228,7 +250,7 @@ def writable_carries(body: Body, lead: int, count: int) -> list[int]:
             and out.op in (PUT, ADD_AT)
             and out.operands[0] is arg
             and arg not in out.operands[1:]
-            and all(n.op is TAKE for n in uses[:-1])
+            and not any(isinstance(n, RegionNode) or n.op.may_alias for n in uses[:-1])
             and list(body.outs).count(out) == 1
             and not any(out in n.operands for n in body.nodes)
             and arg not in body.outs
@@ -304,10 +326,10 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     test, body = n.regions
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(part, GUESSED_TRIPS)
-    plan.trips += GUESSED_TRIPS
+    trips = GUESSED_RUNS if part.trips else GUESSED_TRIPS
+    plan.absorb(tested, trips)
+    plan.absorb(part, trips)
+    plan.trips += trips
     steps, outputs, carried = part.steps, part.outputs, part.inputs[:count]
     advance = moves(outputs, carried)
     # What the test reads of the carries.
