@@ -163,6 +163,7 @@ _LATER: _Final = {
     "custom_vjp": "transforms.custom",
     "linalg": "linalg",
     "load": "io",
+    "ode": "ode",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",

@@ -70,10 +70,12 @@ def unsaved(times: Value, like: Value) -> Value:
     return full(t.with_shape((times.type.shape[0], *t.shape)), float("nan"))
 
 
-def saved(rows: Value, times: Value, span: Span, h: Value, y: Value, dense: Dense) -> Value:
-    """The rows with those filled whose times a step covers; both ends belong to it."""
+def saved(rows: Value, times: Value, span: Span, h: Value, y: Value, dense: Dense, taken: Value | None = None) -> Value:
+    """The rows with those filled whose times a step covers, both ends included, if the step is taken."""
     since = (times - span.start) * span.forward
     covered = logical_and(since >= 0.0, logical_or((times - span.end) * span.forward <= 0.0, span.last))
+    if taken is not None:
+        covered = logical_and(covered, taken)
 
     def fill() -> Value:
         # Elsewhere the polynomial could overflow.

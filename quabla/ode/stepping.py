@@ -7,8 +7,37 @@ from typing import NamedTuple, Protocol
 from quabla.ode.dense import Dense
 from quabla.ode.system import System
 from quabla.ops.dispatch import Value
+from quabla.ops.elementwise import abs as absolute, maximum, sqrt
+from quabla.ops.reductions import mean
+from quabla.ops.rules import zeros
 
-__all__ = ["Step", "Stepper", "Tolerance", "rms"]
+__all__ = ["Step", "Stepper", "Tolerance"]
+
+
+class Tolerance(NamedTuple):
+    """How large an error may be: ``atol + rtol |y|`` for each component.
+
+    Attributes:
+        rtol: the relative part.
+        atol: the absolute part.
+    """
+
+    rtol: float
+    atol: float
+
+    def scale(self, *states: Value) -> Value:
+        """The allowed error of each component, by the largest of the states."""
+        size = absolute(states[0])
+        for y in states[1:]:
+            size = maximum(size, absolute(y))
+        return self.atol + self.rtol * size
+
+    def norm(self, error: Value, scale: Value) -> Value:
+        """The root mean square of an error in units of the allowed one."""
+        if not error.type.size:
+            return zeros(error.type.with_shape(()))
+        relative = error / scale
+        return sqrt(mean(relative * relative))
 
 
 class Step(NamedTuple):

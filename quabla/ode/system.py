@@ -7,10 +7,9 @@ from typing import Any
 
 from quabla import errors, tree
 from quabla.dtypes import dtype, float64
-from quabla.functions.shape import concat
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, apply, cast
-from quabla.ops.shaping import BROADCAST, RESHAPE
+from quabla.ops.shaping import BROADCAST, RESHAPE, concat
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing.graph import Graph, current_graph
 from quabla.tracing.trace import array_leaf
