@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quabla import control, dtypes
+from quabla import control
+from quabla.dtypes import dtype
 from quabla.functions import statistics
 from quabla.functions.math import equal, logical_and, logical_or
 from quabla.functions.products import tensordot
@@ -16,7 +17,7 @@ from quabla.ops.elementwise import where
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import tensor_type
 
-__all__ = ["Dense", "Span", "saved", "unsaved"]
+__all__ = ["Dense", "Span", "constant", "saved", "unsaved"]
 
 
 class Dense(NamedTuple):
@@ -42,8 +43,8 @@ class Dense(NamedTuple):
         for _ in self.coefficients[1:]:
             powers.append(power)
             power = power * theta
-        rows = self.coefficients.astype(t.dtype.numpy)
-        weights = _constant(rows[0]) + tensordot(stack(powers, 1), _constant(rows[1:]), 1)
+        first, *rest = self.coefficients
+        weights = constant(first, t.dtype) + tensordot(stack(powers, 1), constant(np.array(rest), t.dtype), 1)
         slope = tensordot(weights, stack(self.slopes), 1)
         return y + column(elapsed, slope.type.ndim) * slope
 
@@ -91,6 +92,6 @@ def column(x: Value, rank: int) -> Value:
     return x if x.type.shape == shape else apply(RESHAPE, (x,), (shape,))
 
 
-def _constant(array: np.ndarray[Any, Any]) -> Value:
-    found = dtypes.float64 if array.dtype == np.float64 else dtypes.float32
-    return hooks.eager.wrap(np.ascontiguousarray(array), tensor_type(array.shape, found))
+def constant(array: np.ndarray[Any, Any], dtype: dtype) -> Value:
+    """A constant matrix in the state's dtype."""
+    return hooks.eager.wrap(array.astype(dtype.numpy), tensor_type(array.shape, dtype))

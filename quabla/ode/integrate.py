@@ -12,6 +12,7 @@ from quabla import errors, tree
 from quabla.ode import fixed
 from quabla.ode.adaptive import Outcome, integrate
 from quabla.ode.explicit import Explicit
+from quabla.ode.radau import Radau
 from quabla.ode.rosenbrock import Rosenbrock23
 from quabla.ode.stepping import Stepper, Tolerance
 from quabla.ode.system import State, System
@@ -29,6 +30,7 @@ ADAPTIVE: Final[dict[str, Callable[[Tolerance], Stepper]]] = {
     "dopri5": lambda tolerance: Explicit(PAIRS["dopri5"]),
     "tsit5": lambda tolerance: Explicit(PAIRS["tsit5"]),
     "rosenbrock23": lambda tolerance: Rosenbrock23(),
+    "radau": Radau,
 }
 STIFF: Final = ("rosenbrock23", "radau")
 
@@ -161,6 +163,8 @@ class Problem:
             _fail(TypeError, f"t_span must be a pair (t0, t1), got {t_span!r}")
         if not isinstance(args, (tuple, list)):
             _fail(TypeError, f"args must be a tuple of arguments for f, got {type(args).__name__}; write (x,) for one")
+        if isinstance(y0, (list, tuple)) and _is_nested_numbers(y0):
+            y0 = as_value(y0)
         self._f = f
         self._settings = settings
         self._state = State(y0, vector=settings.method in STIFF)
@@ -250,6 +254,13 @@ class Problem:
                 f"rtol and atol, or use a stiff method; info=True returns what there is{errors.at_user_line()}"
             )
         return state.rebuild(y)
+
+
+def _is_nested_numbers(x: Any) -> bool:
+    """Whether nested lists hold numbers alone, and so stand for one array."""
+    if isinstance(x, (list, tuple)):
+        return bool(x) and all(map(_is_nested_numbers, x))
+    return isinstance(x, (int, float, np.generic))
 
 
 def _as(x: Any, to: Any, name: str) -> Value:
