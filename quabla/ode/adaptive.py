@@ -10,12 +10,13 @@ E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, 2nd ed. (19
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from quabla import control
 from quabla.dtypes import bool_
-from quabla.functions.math import clip, equal, isfinite, logical_and, logical_not
+from quabla.functions.math import equal, isfinite, logical_and, logical_not
 from quabla.ode.dense import Span, saved, unsaved
 from quabla.ode.stepping import Step, Stepper, Tolerance
 from quabla.ode.system import System
@@ -58,20 +59,33 @@ class Outcome(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """What the loop of trial steps carries; ``h`` is the next step, ``kept`` the sizes of those accepted."""
+    """What the loop of trial steps carries.
+
+    Attributes:
+        t, y: the last accepted state.
+        carried: what the stepper carries.
+        rows: the states at the wanted times so far.
+        h: the size of the next step.
+        gain: the factor by which the error of the last accepted step changes the size of the next one.
+        tried: the number of trial steps.
+        accepted: the number of those accepted.
+        done: whether t1 is reached.
+        kept: the sizes of the accepted steps.
+        last_h, last_error: size and error of the last trial step.
+    """
 
     t: Value
     y: Value
     carried: tuple[Value, ...]
     rows: Value | None
     h: Value
+    gain: Value
     tried: Value
-    error: Value
-    last_error: Value
     accepted: Value
-    rejected: Value
     done: Value
     kept: Value
+    last_h: Value
+    last_error: Value
 
 
 class _Replay(NamedTuple):
@@ -100,11 +114,15 @@ def first_step(
     return forward * minimum(minimum(100.0 * h0, h1), absolute(span))
 
 
-def step_factor(error: Value, last_error: Value, order: int) -> tuple[Value, Value]:
-    """By what to multiply the step size after an accepted and after a rejected step."""
-    after = _SAFETY * power(error, -0.7 / order) * power(last_error, 0.4 / order)
-    back = where(isfinite(error), _SAFETY * power(error, -1.0 / order), _LEAST)
-    return clip(after, _LEAST, _MOST), clip(back, _LEAST, 1.0)
+def next_step(h: Value, error: Value, ok: Value, gain: Value, order: int) -> tuple[Value, Value]:
+    """The size of the next step, and the gain that this one's error leaves for the one after it.
+
+    A proportional-integral control after accepted steps; after rejected ones the error alone decides.
+    """
+    power_of = where(ok, -0.7 / order, -1.0 / order)
+    factor = where(ok, _SAFETY * gain, _SAFETY) * power(error, power_of)
+    following = h * minimum(maximum(factor, _LEAST), where(ok, _MOST, 1.0))
+    return following, where(ok, power(maximum(error, _LEAST_ERROR), 0.4 / order), gain)
 
 
 def integrate(
@@ -116,8 +134,13 @@ def integrate(
     t1: Value,
     times: Value | None,
     max_steps: int,
+    *,
+    final: bool,
 ) -> Outcome:
-    """The solution at t1, and at the wanted times, with at most ``max_steps`` trial steps."""
+    """The solution at t1, and at the wanted times, with at most ``max_steps`` trial steps.
+
+    ``final`` says that nothing will differentiate it.
+    """
     scalar = t0.type
 
     def number(x: float) -> Value:
@@ -134,8 +157,7 @@ def integrate(
         return None if times is None else unsaved(times, y0)
 
     def going(now: _Progress) -> Value:
-        possible = logical_and(isfinite(now.h), now.accepted + now.rejected < float(max_steps))
-        return logical_and(logical_not(now.done), possible)
+        return logical_and(now.tried < float(max_steps), logical_not(now.done))
 
     def trial(now: _Progress) -> _Progress:
         t, y = now.t, now.y
@@ -143,23 +165,23 @@ def integrate(
         h = where(last, t1 - t, now.h)
         step = stepper.step(system, t, y, h, now.carried, replay=False)
         error = tolerance.norm(step.error, tolerance.scale(y, step.y))
+        error = where(error < math.inf, error, math.inf)  # NaN is an error too
         ok = error <= 1.0
-        after, back = step_factor(error, now.last_error, stepper.order)
         end = where(last, t1, t + h)
-        one, none = number(1.0), number(0.0)
+        following, gain = next_step(h, error, ok, now.gain, stepper.order)
         return _Progress(
             t=where(ok, end, t),
             y=where(ok, step.y, y),
             carried=tuple([where(ok, a, b) for a, b in zip(step.carried, now.carried, strict=True)]),
             rows=save(now.rows, step, Span(t, end, forward, last), h, y, ok),
-            h=h * where(ok, after, back),
-            tried=h,
-            error=error,
-            last_error=where(ok, maximum(error, _LEAST_ERROR), now.last_error),
-            accepted=now.accepted + where(ok, one, none),
-            rejected=now.rejected + where(ok, none, one),
+            h=following,
+            gain=gain,
+            tried=now.tried + 1.0,
+            accepted=where(ok, now.accepted + 1.0, now.accepted),
             done=logical_and(ok, last),
             kept=apply(PUT, (now.kept, h, now.accepted), (0,)),
+            last_h=h,
+            last_error=error,
         )
 
     def run() -> tuple[list[Value], list[Value]]:
@@ -171,17 +193,18 @@ def integrate(
             carried=carried,
             rows=blank(),
             h=h,
-            tried=h,
-            error=number(0.0),
-            last_error=number(1.0),
+            gain=number(1.0),
+            tried=where(isfinite(h), number(0.0), float(max_steps)),  # where f is not finite no step can help
             accepted=number(0.0),
-            rejected=number(0.0),
             done=full(scalar.with_dtype(bool_), False),
             kept=full(scalar.with_shape((max_steps,)), 0.0),
+            last_h=h,
+            last_error=number(math.nan),
         )
         end: _Progress = control.while_loop(going, trial, begin)
         results = [end.y] if end.rows is None else [end.y, end.rows]
-        return results, [end.kept, end.done, end.t, end.tried, end.error, end.rejected, end.accepted, end.accepted]
+        rejected = where(isfinite(h), end.tried - end.accepted, 0.0)
+        return results, [end.kept, end.done, end.t, end.last_h, end.last_error, rejected, end.accepted, end.accepted]
 
     def again(records: Sequence[Value]) -> list[Value]:
         kept, done, accepted, trips = records[0], records[1], records[-2], records[-1]
@@ -202,7 +225,7 @@ def integrate(
 
     flag = scalar.with_dtype(bool_)
     types = [scalar.with_shape((max_steps,)), flag, *[scalar] * 6]
-    results, records = replayed("odeint", types, run, again)
+    results, records = run() if final else replayed("odeint", types, run, again)
     _, done, t, tried, error, rejected, accepted, _ = records
     rows = results[1] if times is not None else None
     return Outcome(results[0], rows, t, tried, error, accepted, rejected, done)

@@ -20,6 +20,7 @@ from quabla.ode.tableaus import FIXED, PAIRS
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, as_value, cast, full
 from quabla.ops.elementwise import where
+from quabla.tracing.plan import Plan
 from quabla.tracing.trace import Arguments, array_leaf, trace
 from quabla.transforms.staging import StagedProgram, check_callable
 
@@ -203,16 +204,17 @@ class Problem:
     def solve(self) -> Any:
         """The answer, eagerly at once, else as part of the trace around."""
         if dispatch.emitters.graphs or any(x.traced for x in self._inputs):
-            return self._answer(self._run(self._inputs), traced=True)
+            return self._answer(self._run(self._inputs, final=False), traced=True)
         try:
-            # A trace of its own: f runs in Python once, not for every step.
-            program = StagedProgram(trace(lambda *inputs: self._run(inputs), Arguments(self._inputs)))
+            # A trace of its own, which runs once: f is called in Python once, not for every step.
+            traced = trace(lambda *inputs: self._run(inputs, final=True), Arguments(self._inputs))
         except errors.TracerError:
             # An f that looks at values, as in a Python if, runs in Python for every step.
-            return self._answer(self._run(self._inputs), traced=False)
+            return self._answer(self._run(self._inputs, final=True), traced=False)
+        program = StagedProgram(traced, Plan(traced.graph))
         return self._answer(program([x.data for x in self._inputs]), traced=False)
 
-    def _run(self, inputs: Sequence[Value]) -> Any:
+    def _run(self, inputs: Sequence[Value], *, final: bool) -> Any:
         """The solution: the packed states asked for, or an ``Outcome``."""
         state, settings = self._state, self._settings
         count = len(state.types)
@@ -225,7 +227,7 @@ class Problem:
         system = System(self._f, state, self._args.unflatten(flat))
         if settings.adaptive:
             stepper = ADAPTIVE[settings.method](settings.tolerance)
-            return integrate(system, stepper, settings.tolerance, y0, t0, t1, times, settings.max_steps)
+            return integrate(system, stepper, settings.tolerance, y0, t0, t1, times, settings.max_steps, final=final)
         method = FIXED[settings.method]
         if times is not None:
             return fixed.sampled(system, method, y0, t0, t1, settings.steps, times)
