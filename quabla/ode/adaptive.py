@@ -220,7 +220,7 @@ def integrate(
             return _Replay(i + 1.0, end, step.y, step.carried, rows)
 
         begin = _Replay(number(0.0), t0, y0, stepper.start(system, t0, y0), blank())
-        end: _Replay = bounded_loop(lambda now: now.i < trips, repeat, begin, max_steps)
+        end: _Replay = control.while_loop(lambda now: now.i < trips, repeat, begin, max_steps=max_steps)
         return [end.y] if end.rows is None else [end.y, end.rows]
 
     flag = scalar.with_dtype(bool_)
@@ -230,6 +230,3 @@ def integrate(
     rows = results[1] if times is not None else None
     return Outcome(results[0], rows, t, tried, error, accepted, rejected, done)
 
-
-def bounded_loop(test: Any, body: Any, init: Any, bound: int) -> Any:
-    return control.fori_loop(0, bound, lambda i, now: control.cond(test(now), body, lambda now: now, now), init)

@@ -127,7 +127,7 @@ class Radau:
 
         no = full(t.with_dtype(bool_), False)
         begin = _Newton(start, full(t, 1.0), full(t, 0.0), no, no)
-        end: _Newton = control.while_loop(going, improve, begin)
+        end: _Newton = control.while_loop(going, improve, begin, max_steps=_MOST_ITERATIONS)
         return [end.z, end.done]
 
     def _error(

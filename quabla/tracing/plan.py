@@ -273,10 +273,11 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     test, body = n.regions
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(part, GUESSED_TRIPS)
-    plan.trips += GUESSED_TRIPS
+    trips = GUESSED_TRIPS if n.params[0] is None else min(GUESSED_TRIPS, n.params[0])
+    plan.absorb(tested, trips)
+    plan.absorb(tested, trips)
+    plan.absorb(part, trips)
+    plan.trips += trips
     steps, outputs, carried = part.steps, part.outputs, part.inputs[:count]
     advance = moves(outputs, carried)
     # What the test reads of the carries.

@@ -18,12 +18,12 @@ from quabla.ops.reductions import MAX
 from quabla.ops.rules import with_mapped_axis
 from quabla.ops.types import TensorType
 from quabla.tracing import regions
-from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, current_graph
+from quabla.tracing.graph import Body, Graph, RegionNode, current_graph
 from quabla.transforms import forward, reverse
+from quabla.transforms.bodies import Pull, chosen, emit, spread
 from quabla.transforms.call_rules import CallRule, mapped_call, over_lanes
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import inline
-from quabla.transforms.regions import Pull, chosen, emit, spread
 
 __all__ = ["replayed"]
 
