@@ -16,6 +16,7 @@ from quabla.ops.casting import CONSTANT
 from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.scalars import fused, scalar_kernel
 
 __all__ = ["Plan"]
 
@@ -86,21 +87,28 @@ class Plan:
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
+        combined, inside = fused(body)
         for i, n in enumerate(nodes):
             if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
+            if n in inside:
+                continue
             op, out = n.op, self._slot(n)
             if op is CONSTANT:
-                self._initial[out] = n.params[0].array
+                self._initial[out] = n.params[0].array[()]  # of rank 0: a number
                 continue
             self.op_count += 1
             self.static_ops += 1
+            if n in combined:
+                kernel, operands = combined[n]
+                steps.append((kernel, tuple([self._slots[k] for k in operands]), out, ()))
+                continue
             types = tuple([k.type for k in n.operands])
             if n.operands[0] in donated and op in (PUT, ADD_AT):
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
             else:
-                kernel = op.kernel_for(types, n.params)
+                kernel = scalar_kernel(n) or op.kernel_for(types, n.params)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
