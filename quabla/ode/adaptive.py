@@ -102,15 +102,16 @@ def first_step(
     system: System, tolerance: Tolerance, order: int, t: Value, y: Value, f: Value, span: Value, forward: Value
 ) -> Value:
     """The size of the first step, from the size of the solution and its first two derivatives."""
+    one, tiny = full(t.type, 1.0), full(t.type, 1e-6)
     scale = tolerance.scale(y)
     d0, d1 = tolerance.norm(y, scale), tolerance.norm(f, scale)
     small = minimum(d0, d1) < 1e-5
-    h0 = where(small, 1e-6, 0.01 * d0 / where(small, 1.0, d1))
+    h0 = where(small, tiny, 0.01 * d0 / where(small, one, d1))
     ahead = system(y + (forward * h0) * f, t + forward * h0)
     d2 = tolerance.norm(ahead - f, scale) / h0
     steepest = maximum(d1, d2)
     flat = steepest <= 1e-15
-    h1 = where(flat, maximum(1e-6, 1e-3 * h0), power(0.01 / where(flat, 1.0, steepest), 1.0 / order))
+    h1 = where(flat, maximum(tiny, 1e-3 * h0), power(0.01 / where(flat, one, steepest), 1.0 / order))
     return forward * minimum(minimum(100.0 * h0, h1), absolute(span))
 
 
@@ -119,9 +120,12 @@ def next_step(h: Value, error: Value, ok: Value, gain: Value, order: int) -> tup
 
     A proportional-integral control after accepted steps; after rejected ones the error alone decides.
     """
-    power_of = where(ok, -0.7 / order, -1.0 / order)
-    factor = where(ok, _SAFETY * gain, _SAFETY) * power(error, power_of)
-    following = h * minimum(maximum(factor, _LEAST), where(ok, _MOST, 1.0))
+
+    def either(accepted: float, rejected: float) -> Value:
+        return where(ok, full(h.type, accepted), full(h.type, rejected))
+
+    factor = _SAFETY * where(ok, gain, full(h.type, 1.0)) * power(error, either(-0.7 / order, -1.0 / order))
+    following = h * minimum(maximum(factor, _LEAST), either(_MOST, 1.0))
     return following, where(ok, power(maximum(error, _LEAST_ERROR), 0.4 / order), gain)
 
 
@@ -165,7 +169,7 @@ def integrate(
         h = where(last, t1 - t, now.h)
         step = stepper.step(system, t, y, h, now.carried, replay=False)
         error = tolerance.norm(step.error, tolerance.scale(y, step.y))
-        error = where(error < math.inf, error, math.inf)  # NaN is an error too
+        error = where(error < math.inf, error, number(math.inf))  # NaN is an error too
         ok = error <= 1.0
         end = where(last, t1, t + h)
         following, gain = next_step(h, error, ok, now.gain, stepper.order)
@@ -194,7 +198,7 @@ def integrate(
             rows=blank(),
             h=h,
             gain=number(1.0),
-            tried=where(isfinite(h), number(0.0), float(max_steps)),  # where f is not finite no step can help
+            tried=where(isfinite(h), number(0.0), number(max_steps)),  # where f is not finite no step can help
             accepted=number(0.0),
             done=full(scalar.with_dtype(bool_), False),
             kept=full(scalar.with_shape((max_steps,)), 0.0),
@@ -203,7 +207,7 @@ def integrate(
         )
         end: _Progress = control.while_loop(going, trial, begin)
         results = [end.y] if end.rows is None else [end.y, end.rows]
-        rejected = where(isfinite(h), end.tried - end.accepted, 0.0)
+        rejected = where(isfinite(h), end.tried - end.accepted, number(0.0))
         return results, [end.kept, end.done, end.t, end.last_h, end.last_error, rejected, end.accepted, end.accepted]
 
     def again(records: Sequence[Value]) -> list[Value]:
@@ -213,7 +217,7 @@ def integrate(
             i, t, y = now.i, now.t, now.y
             last = logical_and(done, equal(i, accepted - 1.0))
             # After its last step a lane of a mapped axis waits for the others with steps of length 0.
-            h = where(last, t1 - t, where(i < accepted, kept[i], 0.0))
+            h = where(last, t1 - t, where(i < accepted, kept[i], number(0.0)))
             end = where(last, t1, t + h)
             step = stepper.step(system, t, y, h, now.carried, replay=True)
             rows = save(now.rows, step, Span(t, end, forward, last), h, y, i < accepted)

@@ -249,13 +249,20 @@ class Problem:
         if traced:
             return state.rebuild(where(solved.success, y, full(y.type, float("nan"))))
         if not solved.success.item():
-            raise RuntimeError(
-                f"odeint: {settings.method} reached t = {solved.t.item():g} instead of t1 in "
-                f"{settings.max_steps} trial steps, {int(solved.rejected.item())} of them rejected; the last one was of size "
-                f"{solved.h.item():.3g} and its error {solved.error.item():.3g} times the tolerance. Raise max_steps, loosen "
-                f"rtol and atol, or use a stiff method; info=True returns what there is{errors.at_user_line()}"
-            )
+            raise RuntimeError(f"odeint: {settings.method} {_failure(solved, settings.max_steps)}{errors.at_user_line()}")
         return state.rebuild(y)
+
+
+def _failure(outcome: Outcome, max_steps: int) -> str:
+    """Why t1 was not reached, and what may help."""
+    t, h, error, rejected = (x.item() for x in (outcome.t, outcome.h, outcome.error, outcome.rejected))
+    if not math.isfinite(h):
+        return f"cannot start: the state or f is not finite at t = {t:g}, or close to it"
+    return (
+        f"reached t = {t:g} instead of t1 in {max_steps} trial steps, {int(rejected)} of them rejected; the last one was of "
+        f"size {h:.3g}, its error {error:.3g} times the tolerance. Raise max_steps, loosen rtol and atol, or use a stiff "
+        "method; info=True returns what there is"
+    )
 
 
 def _is_nested_numbers(x: Any) -> bool:

@@ -22,6 +22,7 @@ from quabla.ode.dense import Dense, constant
 from quabla.ode.stepping import Step, Tolerance
 from quabla.ode.system import System
 from quabla.ops.casting import stop_gradient
+from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, full
 from quabla.ops.elementwise import where
 from quabla.ops.linalg import matmul
@@ -50,6 +51,9 @@ _ERROR: Final = ((-13.0 - 7.0 * _ROOT6) / 3.0, (-13.0 + 7.0 * _ROOT6) / 3.0, -1.
 _MOST_ITERATIONS: Final = 8
 
 
+Algorithm = Callable[[Callable[[Value], Value], Any, Value], list[Value]]
+
+
 class _Newton(NamedTuple):
     """What the iteration for the stages carries: increments ``z``, and the size and the rate of the last change."""
 
@@ -58,6 +62,16 @@ class _Newton(NamedTuple):
     i: Value
     done: Value
     failed: Value
+
+
+def _solved(residual: Callable[[Value], Value], algorithm: Algorithm, start: Value) -> list[Value]:
+    """What the algorithm finds; in a trace its derivative is that of the zero of the residual."""
+    if not dispatch.emitters.graphs:
+        return algorithm(residual, None, start)
+    equation = Graph([start.type])
+    with equation:
+        equation.finish([residual(equation.args[0])])
+    return root("odeint", equation, algorithm, start)
 
 
 class Radau:
@@ -80,19 +94,20 @@ class Radau:
         n, d = y.type.size, y.type.dtype
         slope = stop_gradient(jacobian(lambda at: system(at, t))(stop_gradient(y)))
         step = stop_gradient(h)
-        newton = inv(eye(3 * n, dtype=d) - step * kron(constant(_A, d), slope))
-        equation = Graph([y.type.with_shape((3 * n,))])
-        with equation:
-            (z,) = equation.args
+        nodes = constant(_A, d)
+        newton = inv(eye(3 * n, dtype=d) - step * kron(nodes, slope))
+
+        def residual(z: Value) -> Value:
             rows = reshape(z, (3, n))
             slopes = stack([system(y + rows[k], t + c * h) for k, c in enumerate(_NODES)])
-            equation.finish([reshape(rows - h * matmul(constant(_A, d), slopes), (3 * n,))])
+            return reshape(rows - h * matmul(nodes, slopes), (3 * n,))
+
         scale = stop_gradient(self._tolerance.scale(y))
 
         def iterate(residual: Callable[[Value], Value], _: Any, start: Value) -> list[Value]:
             return self._iterate(residual, newton, broadcast_to(scale, (3, n)), start)
 
-        stages, converged = root("odeint", equation, iterate, zeros(y.type.with_shape((3 * n,))))
+        stages, converged = _solved(residual, iterate, zeros(y.type.with_shape((3 * n,))))
         z = reshape(stages, (3, n))
         new = y + z[2]
         length = where(equal(h, 0.0), full(h.type, 1.0), h)
@@ -102,7 +117,7 @@ class Radau:
         if replay:
             return Step(new, (f1,), z[2], dense)
         error = self._error(system, t, y, h, f0, slope, z)
-        return Step(new, (f1,), where(converged, error, float("nan")), dense)
+        return Step(new, (f1,), where(converged, error, full(error.type, math.nan)), dense)
 
     def _iterate(
         self, residual: Callable[[Value], Value], newton: Value, scale: Value, start: Value
@@ -118,7 +133,8 @@ class Radau:
         def improve(now: _Newton) -> _Newton:
             change = matmul(newton, residual(now.z))
             size = tolerance.norm(reshape(change, scale.shape), scale)
-            rate = where(equal(now.i, 0.0), 0.5, size / now.size)  # a guess, before there are two changes to compare
+            # Before there are two changes to compare the rate is a guess.
+            rate = where(equal(now.i, 0.0), full(t, 0.5), size / now.size)
             small = rate / (1.0 - rate) * size < wanted
             done = logical_or(equal(size, 0.0), logical_and(rate < 1.0, small))
             left = float(_MOST_ITERATIONS) - now.i

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from quabla import errors, tree
+from quabla.array import TensorView
 from quabla.dtypes import dtype, float64
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, apply, cast
@@ -103,6 +106,8 @@ class State:
             )
         out = []
         for x, t in zip(leaves, self.types, strict=True):
+            if not dispatch.is_value(x) and not isinstance(x, (int, float, np.ndarray, np.generic, TensorView)):
+                raise TypeError(f"odeint: f must return arrays, got {x!r} of type {type(x).__name__}{at_function(f)}")
             v = dispatch.as_value(array_leaf(x))
             if v.type.dtype is not self.dtype and v.type.dtype.is_float and not (v.weak or not dispatch.is_value(x)):
                 raise ValueError(f"odeint: f returns {v.type} where the state is {t}; convert with astype{at_function(f)}")
