@@ -233,4 +233,3 @@ def integrate(
     _, done, t, tried, error, rejected, accepted, _ = records
     rows = results[1] if times is not None else None
     return Outcome(results[0], rows, t, tried, error, accepted, rejected, done)
-

@@ -50,9 +50,7 @@ class Explicit:
         """What the first step takes over: the slope at its start."""
         return (system(y, t),)
 
-    def step(
-        self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool
-    ) -> Step:
+    def step(self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool) -> Step:
         """One step; ``replay`` changes nothing."""
         method = self._method
         slopes = stages(system, method, t, y, h, carried[0])

@@ -42,9 +42,7 @@ def trajectory(system: System, method: Tableau, y0: Value, t0: Value, t1: Value,
     return concat([expand_dims(y0, 0), rows], 0)
 
 
-def sampled(
-    system: System, method: Tableau, y0: Value, t0: Value, t1: Value, steps: int, times: Value
-) -> Value:
+def sampled(system: System, method: Tableau, y0: Value, t0: Value, t1: Value, steps: int, times: Value) -> Value:
     """The states at wanted times as rows, from the cubic through both ends of each step with the slopes there."""
     h = (t1 - t0) / float(steps)
     one = full(t0.type, 1.0)

@@ -15,14 +15,14 @@ from quabla.ode.explicit import Explicit
 from quabla.ode.radau import Radau
 from quabla.ode.rosenbrock import Rosenbrock23
 from quabla.ode.stepping import Stepper, Tolerance
-from quabla.ode.system import State, System
+from quabla.ode.system import Evaluate, Function, State, System
 from quabla.ode.tableaus import FIXED, PAIRS
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, as_value, cast, full
 from quabla.ops.elementwise import where
-from quabla.tracing.plan import Plan
-from quabla.tracing.trace import Arguments, array_leaf, trace
-from quabla.transforms.staging import StagedProgram, check_callable
+from quabla.tracing.trace import array_leaf
+from quabla.transforms.programs import run_cached
+from quabla.transforms.staging import check_callable
 
 __all__ = ["odeint"]
 
@@ -69,6 +69,10 @@ class Settings:
         self.tolerance = Tolerance(_tolerance("rtol", rtol), _tolerance("atol", atol))
         if self.tolerance == (0.0, 0.0):
             _fail(ValueError, "rtol and atol must not both be 0")
+
+    def key(self) -> tuple[Any, ...]:
+        """All that a program depends on."""
+        return self.method, self.steps, self.save, self.max_steps, self.tolerance
 
 
 def _fail(kind: type[Exception], message: str) -> Any:
@@ -157,9 +161,7 @@ def odeint(
 class Problem:
     """One call's arrays and functions."""
 
-    def __init__(
-        self, f: Callable[..., Any], y0: Any, t_span: Any, args: Any, saveat: Any, settings: Settings
-    ) -> None:
+    def __init__(self, f: Callable[..., Any], y0: Any, t_span: Any, args: Any, saveat: Any, settings: Settings) -> None:
         if not isinstance(t_span, (tuple, list)) or len(t_span) != 2:
             _fail(TypeError, f"t_span must be a pair (t0, t1), got {t_span!r}")
         if not isinstance(args, (tuple, list)):
@@ -173,12 +175,13 @@ class Problem:
         leaves = [_as(x, t.dtype, "y0") for x, t in zip(tree.leaves(y0), state.types, strict=True)]
         t0, t1 = (self._time(name, x) for name, x in zip(("t0", "t1"), t_span, strict=True))
         times = [] if saveat is None else [self._times(saveat, t0, t1)]
-        # Arrays among the arguments, which are inputs of the program; other objects are passed through.
+        # The arrays among the arguments are inputs of the program; other objects go to f as they are.
         flat, self._args = tree.flatten(list(args))
-        flat = [array_leaf(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in flat]
-        self._flat = flat
-        self._which = [k for k, x in enumerate(flat) if dispatch.is_value(x)]
-        self._inputs = [*leaves, t0, t1, *times, *(flat[k] for k in self._which)]
+        self._flat = [array_leaf(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in flat]
+        self._which = [k for k, x in enumerate(self._flat) if dispatch.is_value(x)]
+        self._inputs = [*leaves, t0, t1, *times]
+        self._arrays = [self._flat[k] for k in self._which]
+        self._has_times = bool(times)
 
     def _time(self, name: str, x: Any) -> Value:
         v = _as(x, self._state.dtype, name)
@@ -203,28 +206,44 @@ class Problem:
 
     def solve(self) -> Any:
         """The answer, eagerly at once, else as part of the trace around."""
-        if dispatch.emitters.graphs or any(x.traced for x in self._inputs):
-            return self._answer(self._run(self._inputs, final=False), traced=True)
+        tracing = bool(dispatch.emitters.graphs)
         try:
-            # A trace of its own, which runs once: f is called in Python once, not for every step.
-            traced = trace(lambda *inputs: self._run(inputs, final=True), Arguments(self._inputs))
+            function = Function(self._evaluate, self._state, self._arrays)
         except errors.TracerError:
-            # An f that looks at values, as in a Python if, runs in Python for every step.
-            return self._answer(self._run(self._inputs, final=True), traced=False)
-        program = StagedProgram(traced, Plan(traced.graph))
-        return self._answer(program([x.data for x in self._inputs]), traced=False)
+            if tracing:
+                raise
+            function = None
+        if function is None:
+            # An f that looks at values, as in a Python if, is called for every step.
+            return self._answer(self._run(self._inputs, self._evaluate, self._arrays, final=True), traced=False)
+        arrays = [*self._arrays, *function.captured]
+        if tracing:
+            return self._answer(self._run(self._inputs, function, arrays, final=False), traced=True)
+        count = len(self._inputs)
 
-    def _run(self, inputs: Sequence[Value], *, final: bool) -> Any:
+        def emit(values: Sequence[Value]) -> Any:
+            return self._run(values[:count], function, values[count:], final=True)
+
+        key = ("odeint", self._settings.key(), self._has_times, self._state.type, tuple(self._state.types))
+        return self._answer(run_cached(key, function.body, [*self._inputs, *arrays], emit), traced=False)
+
+    def _evaluate(self, leaves: Sequence[Value], t: Value, arrays: Sequence[Value]) -> list[Value]:
+        """Call the user's function."""
+        flat = list(self._flat)
+        for k, x in zip(self._which, arrays, strict=True):
+            flat[k] = x
+        return self._state.result(
+            self._f(self._state.treedef.unflatten(leaves), t, *self._args.unflatten(flat)), self._f
+        )
+
+    def _run(self, inputs: Sequence[Value], evaluate: Evaluate, arrays: Sequence[Value], *, final: bool) -> Any:
         """The solution: the packed states asked for, or an ``Outcome``."""
         state, settings = self._state, self._settings
         count = len(state.types)
         y0 = state.pack(inputs[:count])
         t0, t1, *rest = inputs[count:]
-        times = rest.pop(0) if len(rest) > len(self._which) else None
-        flat = list(self._flat)
-        for k, x in zip(self._which, rest, strict=True):
-            flat[k] = x
-        system = System(self._f, state, self._args.unflatten(flat))
+        times = rest[0] if self._has_times else None
+        system = System(state, evaluate, arrays)
         if settings.adaptive:
             stepper = ADAPTIVE[settings.method](settings.tolerance)
             return integrate(system, stepper, settings.tolerance, y0, t0, t1, times, settings.max_steps, final=final)
@@ -249,7 +268,9 @@ class Problem:
         if traced:
             return state.rebuild(where(solved.success, y, full(y.type, float("nan"))))
         if not solved.success.item():
-            raise RuntimeError(f"odeint: {settings.method} {_failure(solved, settings.max_steps)}{errors.at_user_line()}")
+            raise RuntimeError(
+                f"odeint: {settings.method} {_failure(solved, settings.max_steps)}{errors.at_user_line()}"
+            )
         return state.rebuild(y)
 
 

@@ -86,9 +86,7 @@ class Radau:
         """What the first step takes over: the slope at its start."""
         return (system(y, t),)
 
-    def step(
-        self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool
-    ) -> Step:
+    def step(self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool) -> Step:
         """One step; the derivative of its stages is that of their equation."""
         (f0,) = carried
         n, d = y.type.size, y.type.dtype
@@ -119,9 +117,7 @@ class Radau:
         error = self._error(system, t, y, h, f0, slope, z)
         return Step(new, (f1,), where(converged, error, full(error.type, math.nan)), dense)
 
-    def _iterate(
-        self, residual: Callable[[Value], Value], newton: Value, scale: Value, start: Value
-    ) -> list[Value]:
+    def _iterate(self, residual: Callable[[Value], Value], newton: Value, scale: Value, start: Value) -> list[Value]:
         """The stages by Newton's method with a fixed matrix, and whether it converged."""
         tolerance, t = self._tolerance, newton.type.with_shape(())
         epsilon = float(np.finfo(t.dtype.numpy).eps)
@@ -146,9 +142,7 @@ class Radau:
         end: _Newton = control.while_loop(going, improve, begin, max_steps=_MOST_ITERATIONS)
         return [end.z, end.done]
 
-    def _error(
-        self, system: System, t: Value, y: Value, h: Value, f0: Value, slope: Value, z: Value
-    ) -> Value:
+    def _error(self, system: System, t: Value, y: Value, h: Value, f0: Value, slope: Value, z: Value) -> Value:
         """The difference to an embedded method of order 3, filtered so that stiff components do not dominate it."""
         tolerance = self._tolerance
         matrix = eye(y.type.size, dtype=y.type.dtype) - (h / _GAMMA) * slope

@@ -35,9 +35,7 @@ class Rosenbrock23:
         """What the first step takes over: the slope at its start."""
         return (system(y, t),)
 
-    def step(
-        self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool
-    ) -> Step:
+    def step(self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool) -> Step:
         """One step; it has no iteration, so ``replay`` changes nothing."""
         (f0,) = carried
         slope_in_time = jvp(lambda at: system(y, at), (t,), (full(t.type, 1.0),))[1]

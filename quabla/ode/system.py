@@ -18,7 +18,11 @@ from quabla.tracing.graph import Graph, current_graph
 from quabla.tracing.trace import array_leaf
 from quabla.transforms.inline import inline
 
-__all__ = ["State", "System"]
+__all__ = ["Evaluate", "Function", "State", "System"]
+
+
+#: The leaves of a state, the time and the arrays among the further arguments to the leaves of the derivative.
+Evaluate = Callable[[Sequence[Value], Value, Sequence[Value]], list[Value]]
 
 
 class State:
@@ -61,9 +65,7 @@ class State:
         self.dtype: dtype = kinds[0]
         self.types = [tensor_type(x.type.shape if dispatch.is_value(x) else (), self.dtype) for x in values]
         single = len(values) == 1 and not vector
-        self.type: TensorType = (
-            self.types[0] if single else tensor_type((sum(t.size for t in self.types),), self.dtype)
-        )
+        self.type: TensorType = self.types[0] if single else tensor_type((sum(t.size for t in self.types),), self.dtype)
 
     @property
     def scalar(self) -> TensorType:
@@ -110,7 +112,9 @@ class State:
                 raise TypeError(f"odeint: f must return arrays, got {x!r} of type {type(x).__name__}{at_function(f)}")
             v = dispatch.as_value(array_leaf(x))
             if v.type.dtype is not self.dtype and v.type.dtype.is_float and not (v.weak or not dispatch.is_value(x)):
-                raise ValueError(f"odeint: f returns {v.type} where the state is {t}; convert with astype{at_function(f)}")
+                raise ValueError(
+                    f"odeint: f returns {v.type} where the state is {t}; convert with astype{at_function(f)}"
+                )
             v = cast(v, self.dtype)
             shape = v.type.shape
             if shape != t.shape:
@@ -137,38 +141,51 @@ def at_function(f: Any) -> str:
     return errors.at((code.co_filename, code.co_firstlineno))
 
 
-class System:
-    """``y' = f(y, t, *args)`` for packed states.
+class Function:
+    """The user's function, traced once.
 
-    Inside a trace ``f`` runs once, with traced values; every evaluation emits what it did. Outside of one it runs for
-    every evaluation.
+    Attributes:
+        body: over the leaves of a state, the time, the arrays among the further arguments, and what it captures.
+        captured: the values of the last of these around it.
+
+    Raises:
+        TracerError: for a function that needs the values of its arguments.
+    """
+
+    __slots__ = ("body", "captured")
+
+    def __init__(self, evaluate: Evaluate, state: State, arrays: Sequence[Value]) -> None:
+        graph = Graph([*state.types, state.scalar, *(x.type for x in arrays)])
+        count = len(state.types)
+        with graph:
+            given = graph.args[count + 1 :]
+            for v, x in zip(given, arrays, strict=True):
+                v.weak = x.weak
+            graph.finish(evaluate(graph.args[:count], graph.args[count], given))
+        self.body = graph.body()
+        self.captured = list(graph.captures)
+
+    def __call__(self, leaves: Sequence[Value], t: Value, arrays: Sequence[Value]) -> list[Value]:
+        """Emit it; ``arrays`` are followed by what is captured."""
+        lift = current_graph().lift
+        return inline(self.body, dict(zip(self.body.args, map(lift, (*leaves, t, *arrays)), strict=True)))
+
+
+class System:
+    """``y' = f(y, t, ...)`` for packed states.
 
     Attributes:
         state: what the states look like.
     """
 
-    __slots__ = ("_args", "_f", "_graph", "state")
+    __slots__ = ("_arrays", "_evaluate", "state")
 
-    def __init__(self, f: Callable[..., Any], state: State, args: Sequence[Any]) -> None:
+    def __init__(self, state: State, evaluate: Evaluate, arrays: Sequence[Value]) -> None:
         self.state = state
-        self._f = f
-        self._args = args
-        self._graph: Graph | None = None
-        if dispatch.emitters.graphs:
-            self._graph = Graph([*state.types, state.scalar])
-            with self._graph as graph:
-                *leaves, t = graph.args
-                graph.finish(self._evaluate(leaves, t))
-
-    def _evaluate(self, leaves: Sequence[Value], t: Value) -> list[Value]:
-        return self.state.result(self._f(self.state.treedef.unflatten(leaves), t, *self._args), self._f)
+        self._evaluate = evaluate
+        self._arrays = arrays
 
     def __call__(self, y: Value, t: Value) -> Value:
         """The derivative of the packed state ``y`` at time ``t``."""
-        leaves = self.state.unpack(y)
-        graph = self._graph
-        if graph is None:
-            return self.state.pack(self._evaluate(leaves, t))
-        body, into = graph.body(), current_graph()
-        values = [into.lift(x) for x in (*leaves, t, *graph.captures)]
-        return self.state.pack(inline(body, dict(zip(body.args, values, strict=True))))
+        state = self.state
+        return state.pack(self._evaluate(state.unpack(y), t, self._arrays))
