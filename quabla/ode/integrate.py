@@ -47,7 +47,7 @@ class Settings:
     def __init__(
         self, steps: Any, method: Any, save: Any, saveat: Any, rtol: Any, atol: Any, max_steps: Any, info: Any
     ) -> None:
-        if method not in FIXED and method not in ADAPTIVE:
+        if not isinstance(method, str) or (method not in FIXED and method not in ADAPTIVE):
             _fail(ValueError, f"method must be one of {', '.join(map(repr, (*FIXED, *ADAPTIVE)))}, got {method!r}")
         self.method: str = method
         self.adaptive = method in ADAPTIVE

@@ -21,8 +21,8 @@ from quabla.functions.systems import inv, solve
 from quabla.ode.dense import Dense, constant
 from quabla.ode.stepping import Step, Tolerance
 from quabla.ode.system import System
-from quabla.ops.casting import stop_gradient
 from quabla.ops import dispatch
+from quabla.ops.casting import stop_gradient
 from quabla.ops.dispatch import Value, full
 from quabla.ops.elementwise import where
 from quabla.ops.linalg import matmul

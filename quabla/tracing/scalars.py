@@ -16,7 +16,7 @@ from quabla.dtypes import float64
 from quabla.ops.elementwise import ADD, COMPARE, DIV, MUL, NEG, POW, SUB, WHERE
 from quabla.ops.indexing import SLICE
 from quabla.ops.shaping import CONCAT, RESHAPE
-from quabla.tracing.graph import Body, TraceTensor
+from quabla.tracing.graph import Body, RegionNode, TraceTensor
 
 __all__ = ["fused", "scalar_kernel"]
 
@@ -78,6 +78,8 @@ def fused(body: Body) -> tuple[dict[TraceTensor, Fusion], set[TraceTensor]]:
     found: dict[TraceTensor, Fusion] = {}
     inside: set[TraceTensor] = set()
     for n in body.nodes:
+        if isinstance(n, RegionNode):
+            continue
         if n.op is RESHAPE:
             (x,) = n.operands
             if x.op is SLICE and uses[x] == 1 and _drops_axis(x, n):

@@ -9,7 +9,6 @@ Where nothing is differentiated the replay does not run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from quabla.ops import dispatch
 from quabla.ops.casting import STOP_GRADIENT
