@@ -255,7 +255,11 @@ def test_nan_in_a_trial_step_shrinks_the_step():
         (ValueError, "rtol and atol must not both be 0", {"method": "dopri5", "rtol": 0.0, "atol": 0.0}),
         (ValueError, "max_steps must be at least 1", {"method": "dopri5", "max_steps": 0}),
         (TypeError, "max_steps must be an int", {"method": "dopri5", "max_steps": 1e3}),
-        (TypeError, r"args must be a tuple of arguments for f, got Tensor; write \(x,\)", {"steps": 2, "args": qb.ones(1)}),
+        (
+            TypeError,
+            r"args must be a tuple of arguments for f, got Tensor; write \(x,\)",
+            {"steps": 2, "args": qb.ones(1)},
+        ),
     ],
 )
 def test_options_that_are_refused(error, message, options):
