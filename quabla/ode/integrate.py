@@ -186,9 +186,7 @@ class Problem:
     def _time(self, name: str, x: Any) -> Value:
         v = _as(x, self._state.dtype, name)
         if v.type.shape:
-            if v.type.size != 1:
-                _fail(TypeError, f"{name} must be a number or a rank-0 array, got {v.type}")
-            _fail(ValueError, f"{name} must be of rank 0, got {v.type}")
+            _fail(ValueError, f"{name} must be a number or a rank-0 array, got {v.type}")
         return v
 
     def _times(self, saveat: Any, t0: Value, t1: Value) -> Value:

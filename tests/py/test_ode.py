@@ -133,7 +133,7 @@ def test_functions_that_look_at_values_run_step_by_step(method):
 
 
 def test_methods_that_differentiate_a_function_need_to_trace_it():
-    with pytest.raises(qb.TracerError, match="Use quabla.where or quabla.cond"):
+    with pytest.raises(qb.TracerError, match=r"Use quabla\.where or quabla\.cond"):
         odeint(lambda y, t: -y if t < 0.5 else y, 1.0, (0.0, 1.0), method="rosenbrock23")
 
 
@@ -298,7 +298,7 @@ def test_times_of_another_dtype_are_refused():
     y0 = qb.ones(2, dtype=qb.float32)
     with pytest.raises(ValueError, match=r"t1 is tensor<f64> where the state is f32; convert one with astype"):
         odeint(decay, y0, (0.0, qb.array(1.0)), steps=2)
-    with pytest.raises(ValueError, match="t0 must be a number or a rank-0 array|t0 must be of rank 0"):
+    with pytest.raises(ValueError, match="t0 must be a number or a rank-0 array"):
         odeint(decay, y0, (qb.ones(1, dtype=qb.float32), 1.0), steps=2)
 
 

@@ -237,10 +237,10 @@ def test_stiff_components_die_out(method):
 
     for stiffness in (1e3, 1e6, 1e9):
         y, info = odeint(
-            f, 2.0, (0.0, 2.0), method=method, args=(stiffness,), rtol=1e-5, atol=1e-7, max_steps=4000, info=True
+            f, 2.0, (0.0, 2.0), method=method, args=(stiffness,), rtol=1e-4, atol=1e-6, max_steps=4000, info=True
         )
-        np.testing.assert_allclose(y.item(), math.cos(2.0), rtol=1e-4)
-        assert info["accepted_steps"].item() < 600
+        np.testing.assert_allclose(y.item(), math.cos(2.0), rtol=1e-3)
+        assert info["accepted_steps"].item() < 300
 
 
 def test_gradients_of_stiff_problems():

@@ -182,7 +182,7 @@ def test_a_rejected_trial_with_nan_has_no_part_in_derivatives(method):
             info=True,
         )  # fmt: skip
 
-    y, info = solve(1.2)
+    _, info = solve(1.2)
     assert info["rejected_steps"].item() > 0
     h = 1e-5
     slope = (solve(1.2 + h)[0].item() - solve(1.2 - h)[0].item()) / (2 * h)
