@@ -147,7 +147,7 @@ def odeint(
         >>> qb.ode.odeint(lambda y, t: -y, 1.0, (0.0, 1.0), steps=100)
         Tensor(0.36787944, dtype=float64)
         >>> qb.grad(lambda k: qb.ode.odeint(lambda y, t: -k * y, 1.0, (0.0, 1.0), method="dopri5"))(1.0)
-        Tensor(-0.36787945, dtype=float64)
+        Tensor(-0.36787942, dtype=float64)
     """
     try:
         check_callable(f, "odeint")

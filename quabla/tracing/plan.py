@@ -17,7 +17,7 @@ from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
-from quabla.tracing.scalars import fused, scalar_kernel
+from quabla.tracing.scalars import fused, number_kernel
 
 __all__ = ["Plan"]
 
@@ -113,7 +113,7 @@ class Plan:
             if n.operands[0] in donated and op in (PUT, ADD_AT):
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
             else:
-                kernel = scalar_kernel(n) or op.kernel_for(types, n.params)
+                kernel = number_kernel(op.kernel_for(types, n.params), n)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()

@@ -12,53 +12,39 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla.dtypes import float64
-from quabla.ops.elementwise import ADD, COMPARE, DIV, MUL, NEG, POW, SUB, WHERE
 from quabla.ops.indexing import SLICE
 from quabla.ops.shaping import CONCAT, RESHAPE
 from quabla.tracing.graph import Body, RegionNode, TraceTensor
 
-__all__ = ["fused", "scalar_kernel"]
-
-_OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
-    ADD: operator.add,
-    SUB: operator.sub,
-    MUL: operator.mul,
-    DIV: operator.truediv,
-    NEG: operator.neg,
-}
-POWER: Final = POW.kernel((), ())
-_COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
+__all__ = ["fused", "number_kernel"]
 
 
 def _choose(mask: Any, on_true: Any, on_false: Any) -> Any:
     return on_true if mask else on_false
 
 
-def _power(x: Any, y: Any) -> Any:
-    return POWER(x, y) if y == 0.5 else np.power(x, y)  # the exponent 1/2 has values of its own
+#: What gives the same for NumPy scalars as a kernel does for arrays of rank 0.
+_FOR_NUMBERS: Final[dict[Any, Callable[..., Any]]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.negative: operator.neg,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.where: _choose,
+}
 
 
-def scalar_kernel(n: TraceTensor) -> Callable[..., Any] | None:
-    """A kernel for a node whose operands are all of rank 0 and float (a mask: bool); None where there is none."""
+def number_kernel(kernel: Callable[..., Any], n: TraceTensor) -> Callable[..., Any]:
+    """What computes a node cheapest: ``kernel``, or the same for numbers where all of its operands are."""
     if n.type.shape or any(k.type.shape for k in n.operands):
-        return None
-    if n.op is WHERE:
-        return _choose
-    if not all(k.type.dtype.is_float for k in n.operands):
-        return None
-    if n.op is COMPARE:
-        return _COMPARISONS.get(n.params[0])
-    if n.op is POW:
-        return _power if n.type.dtype is float64 else None
-    return _OPERATORS.get(n.op)
+        return kernel
+    return _FOR_NUMBERS.get(kernel, kernel)
 
 
 Fusion = tuple[Callable[..., Any], Sequence[TraceTensor]]
