@@ -151,6 +151,7 @@ if TYPE_CHECKING:
     from quabla.functions.systems import cholesky, solve
     from quabla.io import load, save
     from quabla.ops.cumulative import cumprod
+    from quabla.solvers.newton import newton
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
 
@@ -174,6 +175,7 @@ _LATER: _Final = {
     "cumprod": "ops.cumulative",
     "linalg": "linalg",
     "load": "io",
+    "newton": "solvers.newton",
     "ode": "ode",
     "random": "random",
     "remat": "transforms.remat",
@@ -310,6 +312,7 @@ __all__ = [
     "mod",
     "moveaxis",
     "nan_to_num",
+    "newton",
     "nonzero",
     "norm",
     "not_equal",

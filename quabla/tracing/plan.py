@@ -29,6 +29,8 @@ COUNTERS: Final = 4096
 
 #: How often a while loop is taken to run where a cost is estimated.
 GUESSED_TRIPS: Final = 100
+#: The same for one around other loops, which mostly runs a whole method a few times.
+GUESSED_RUNS: Final = 3
 
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
@@ -312,8 +314,9 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     test, body = n.regions
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
-    trips = GUESSED_TRIPS if n.params[0] is None else min(GUESSED_TRIPS, n.params[0])
-    plan.absorb(tested, trips)
+    trips = GUESSED_RUNS if part.trips else GUESSED_TRIPS
+    if n.params[0] is not None:
+        trips = min(trips, n.params[0])
     plan.absorb(tested, trips)
     plan.absorb(part, trips)
     plan.trips += trips
