@@ -176,6 +176,7 @@ _LATER: _Final = {
     "linalg": "linalg",
     "load": "io",
     "newton": "solvers.newton",
+    "ode": "ode",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",

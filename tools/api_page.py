@@ -35,6 +35,7 @@ SECTIONS = {
 }
 NAMESPACES = {
     "`linalg`: linear algebra": qb.linalg,
+    "`ode`: differential equations": qb.ode,
     "`random`: random numbers": qb.random,
     "`tree`: nested containers of arrays": qb.tree,
 }

@@ -6,7 +6,6 @@ microsecond each and runs the same kernels as eager execution, so it gives the s
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from quabla.ops.control import ADD_AT, PUT, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.scalars import fused, number_kernel
 
 __all__ = ["Plan"]
 
@@ -34,22 +34,6 @@ GUESSED_RUNS: Final = 3
 
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
-
-#: Python's operators do on NumPy's scalars what these kernels do, at a tenth of the cost of a call for arrays.
-ON_SCALARS: Final[dict[Any, Any]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.negative: operator.neg,
-    np.less: operator.lt,
-    np.less_equal: operator.le,
-    np.greater: operator.gt,
-    np.greater_equal: operator.ge,
-    np.equal: operator.eq,
-    np.not_equal: operator.ne,
-    np.where: lambda mask, on_true, on_false: on_true if mask else on_false,
-}
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
@@ -106,6 +90,7 @@ class Plan:
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
+        combined, inside = fused(body)
         run: list[tuple[Link, Step]] = []  # elementwise ops in a row
         for i, n in enumerate(nodes):
             if run and (isinstance(n, RegionNode) or not (n.op is CONSTANT or _continues(run[0][0].node, n))):
@@ -114,20 +99,23 @@ class Plan:
             if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
+            if n in inside:
+                continue
             op, out = n.op, self._slot(n)
             if op is CONSTANT:
-                array = n.params[0].array
-                self._initial[out] = array if array.ndim else array[()]
+                self._initial[out] = n.params[0].array[()]  # of rank 0: a number
                 continue
             self.op_count += 1
             self.static_ops += 1
+            if n in combined:
+                kernel, operands = combined[n]
+                steps.append((kernel, tuple([self._slots[k] for k in operands]), out, ()))
+                continue
             types = tuple([k.type for k in n.operands])
             if n.operands[0] in donated and op in (PUT, ADD_AT):
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
             else:
-                kernel = op.kernel_for(types, n.params)
-                if not any(t.shape for t in types):
-                    kernel = ON_SCALARS.get(kernel, kernel)
+                kernel = number_kernel(op.kernel_for(types, n.params), n)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
@@ -327,6 +315,8 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
     trips = GUESSED_RUNS if part.trips else GUESSED_TRIPS
+    if n.params[0] is not None:
+        trips = min(trips, n.params[0])
     plan.absorb(tested, trips)
     plan.absorb(part, trips)
     plan.trips += trips
