@@ -144,7 +144,7 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import linalg, random as random
+    from quabla import linalg, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.systems import cholesky, solve
     from quabla.io import load, save
@@ -163,6 +163,7 @@ _LATER: _Final = {
     "custom_vjp": "transforms.custom",
     "linalg": "linalg",
     "load": "io",
+    "optim": "optim",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",
@@ -295,6 +296,7 @@ __all__ = [
     "not_equal",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "pad",
     "polyval",
