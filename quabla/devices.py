@@ -6,7 +6,7 @@ from typing import Final
 
 from quabla import errors
 
-__all__ = ["TARGETS", "capabilities", "devices", "parse", "require"]
+__all__ = ["TARGETS", "capabilities", "checked_target", "devices", "parse", "require"]
 
 TARGETS: Final = ("cpu", "cuda", "mlx")
 
@@ -59,3 +59,24 @@ def require(target: str) -> None:
             op="compile",
             device=target,
         )
+
+
+def checked_target(what: str, device: str | None, precision: str | None) -> str:
+    """The target of a device that this build contains and that has the precision.
+
+    Args:
+        what: who asks, for messages.
+        device: how the user spells it.
+        precision: None or ``"float64"``.
+
+    Raises:
+        ValueError: a device or precision that is not spelled like one.
+        UnsupportedOperationError: a target that has no float64 or is not part of this build.
+    """
+    target, _ = parse(device)
+    if precision not in (None, "float64"):
+        raise ValueError(f"{what}: precision must be None or 'float64', got {precision!r}")
+    if target == "mlx" and precision == "float64":
+        raise errors.UnsupportedOperationError(f"{what}: mlx has no float64 arithmetic", op="float64", device="mlx")
+    require(target)
+    return target

@@ -9,7 +9,7 @@ import numpy as np
 
 from quabla import errors, tree
 from quabla.array import Tensor
-from quabla.devices import parse, require
+from quabla.devices import checked_target
 from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.trace import Arguments, Traced, input_names, parameters_of, trace
@@ -87,12 +87,7 @@ class Jit(Wrapper):
         precision: str | None,
     ) -> None:
         check_callable(fun, "jit")
-        target, _ = parse(device)
-        if precision not in (None, "float64"):
-            raise ValueError(f"jit: precision must be None or 'float64', got {precision!r}")
-        if target == "mlx" and precision == "float64":
-            raise errors.UnsupportedOperationError("jit: mlx has no float64 arithmetic", op="float64", device="mlx")
-        require(target)
+        checked_target("jit", device, precision)
         if isinstance(max_traces, bool) or not isinstance(max_traces, int):
             raise TypeError(f"jit: max_traces must be an int, got {max_traces!r}")
         if max_traces < 1:

@@ -2,6 +2,7 @@
 
 from quabla.optim.clipping import clip_by_global_norm
 from quabla.optim.gradient import SGD, Adam, AdamW
+from quabla.optim.lbfgs import LBFGS
 from quabla.optim.schedules import (
     constant,
     cosine_decay,
@@ -9,11 +10,14 @@ from quabla.optim.schedules import (
     piecewise_constant,
     warmup_cosine_decay,
 )
+from quabla.optim.trainer import Trainer
 
 __all__ = [
+    "LBFGS",
     "SGD",
     "Adam",
     "AdamW",
+    "Trainer",
     "clip_by_global_norm",
     "constant",
     "cosine_decay",

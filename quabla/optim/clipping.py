@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from quabla import dtypes, errors, tree
+from quabla import dtypes, tree
 from quabla.functions import math, statistics
 from quabla.functions.shape import ravel
 from quabla.ops import dispatch, elementwise

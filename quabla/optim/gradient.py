@@ -44,7 +44,7 @@ def float_leaves(name: str, what: str, given: Any) -> tuple[list[Value], Any]:
     for i, x in enumerate(leaves):
         if isinstance(x, TensorView):
             leaves[i] = x.to_tensor()
-        elif x.__class__ is not Tensor and not dispatch.is_value(x) or not x.type.dtype.is_float:
+        elif (x.__class__ is not Tensor and not dispatch.is_value(x)) or not x.type.dtype.is_float:
             got = x.type if dispatch.is_value(x) else f"{x!r} of type {type(x).__name__}"
             raise TypeError(
                 f"{name}: {what} must be float arrays of quabla, got {got}{at_leaf(treedef, i)}; quabla.array makes one"

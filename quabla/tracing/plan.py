@@ -115,14 +115,25 @@ class Plan:
             }
             if dying:
                 dying = {k for k in dying if not k.op.may_alias}
-                if isinstance(kernel, np.ufunc):
-                    for k in dying:
-                        if k.type is n.type:
-                            slots = (*slots, self._slots[k])
-                            break
                 drop = tuple([self._slots[k] for k in dying])
+            if isinstance(kernel, np.ufunc):
+                target = self._target(n, dying)
+                if target is not None:
+                    slots = (*slots, target)
             steps.append((kernel, slots, out, drop))
         return steps
+
+    def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
+        """The slot of an array that a ufunc may write the result of ``n`` to; None for a new array.
+
+        Args:
+            n: the node.
+            dying: operands whose arrays nothing reads after it.
+        """
+        for k in dying:
+            if k.type is n.type:
+                return self._slots[k]
+        return None
 
     def _region(self, n: RegionNode) -> Step:
         """The step that runs an op with regions: it reads and writes slots itself."""
