@@ -152,7 +152,7 @@ class _Client:
 
     def _load(self, module: ir.Module, state: int = 0) -> tuple[Any, list[Any], list[Any]]:
         """The loaded program and the types of its arguments and results."""
-        from quabla.lowering.for_xla import correct_log1p, guard_products, keep_barriers
+        from quabla.lowering.for_xla import correct_log1p, guard_products, keep_barriers, split_broadcasts
         from quabla.lowering.lapack import call_lapack
         from quabla.lowering.to_stablehlo import copy_of, portable_artifact
 
@@ -161,6 +161,7 @@ class _Client:
         if state:
             _alias(module, state)
         keep_barriers(module)
+        split_broadcasts(module)
         if call_lapack(module):
             self._offer_lapack()
         if self._poor_log1p:
