@@ -82,13 +82,14 @@ class GradientOptimizer:
             learning_rate = cast(learning_rate, dtypes.float64)
         elif not callable(learning_rate):
             learning_rate = positive(f"{self._name}: learning_rate", learning_rate)
-        self.learning_rate: Final[float | Value | Schedule] = learning_rate
+        self.learning_rate: Final[Any] = learning_rate
         self.clip_norm: Final = None if clip_norm is None else positive(f"{self._name}: clip_norm", clip_norm)
         self._plans: Final[dict[Any, tuple[Packing, Plan]]] = {}
 
     def settings(self) -> dict[str, Any]:
         """The settings by name."""
-        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        found = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        return {**{k: v for k, v in found.items() if k != "clip_norm"}, "clip_norm": self.clip_norm}
 
     def __repr__(self) -> str:
         return f"{self._name}({', '.join(f'{k}={v!r}' for k, v in self.settings().items())})"
@@ -120,7 +121,7 @@ class GradientOptimizer:
         """
         if not callable(self.learning_rate):
             return self.learning_rate
-        value = self.learning_rate(step)
+        value: Any = self.learning_rate(step)
         if dispatch.is_value(value):
             if value.type.shape != ():
                 raise ValueError(
@@ -177,9 +178,8 @@ class GradientOptimizer:
         leaves, treedef = float_leaves(name, "parameters", params)
         gradients = self._like(name, "gradients", grads, leaves, treedef)
         step, moments = self._state(name, state, leaves, treedef)
-        scalars = self.scalars(step)
-        traced = any([x.traced for x in (*leaves, *gradients, *moments)])
-        if traced or any([dispatch.is_value(x) and x.traced for x in scalars]):
+        scalars = self.scalars(cast(step, dtypes.float64) if dispatch.is_value(step) else step)
+        if any(x.traced for x in (*leaves, *gradients, *moments, *filter(dispatch.is_value, scalars))):
             scalars = [x if dispatch.is_value(x) else dispatch.scalar(x, dtypes.float64) for x in scalars]
             outs = self.emit(scalars, leaves, gradients, moments)
         else:
@@ -294,7 +294,6 @@ class GradientOptimizer:
         if dispatch.is_value(step):
             if step.type.shape != ():
                 raise ValueError(f"{name}: the state's step must be a number, got {step.type}{errors.at_user_line()}")
-            step = cast(step, dtypes.float64)
         elif isinstance(step, bool) or not isinstance(step, (int, float, np.number)) or step < 0:
             raise ValueError(
                 f"{name}: the state's step must be the number of updates made, got {step!r}{errors.at_user_line()}"

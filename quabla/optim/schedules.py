@@ -6,6 +6,7 @@ with arrays, so that it can be part of a compiled program.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -202,7 +203,7 @@ def piecewise_constant(boundaries: Sequence[int], values: Sequence[float]) -> Sc
     """
     edges = [number("piecewise_constant: each boundary", b) for b in boundaries]
     levels = [number("piecewise_constant: each value", v) for v in values]
-    if any(not a < b for a, b in zip(edges, edges[1:], strict=False)) or any(b != b for b in edges):
+    if any(not a < b for a, b in itertools.pairwise(edges)) or any(math.isnan(b) for b in edges):
         raise ValueError(f"piecewise_constant: boundaries must increase, got {list(boundaries)}{errors.at_user_line()}")
     if len(levels) != len(edges) + 1:
         raise ValueError(

@@ -17,9 +17,12 @@ from quabla.optim.gradient import GradientOptimizer, at_leaf, float_leaves
 from quabla.optim.progress import Progress
 from quabla.optim.settings import count
 from quabla.runtime.resident import Resident
+from quabla.tracing.engines import engine_for
+from quabla.tracing.graph import Body, Graph, TraceTensor, alive, build
 from quabla.tracing.trace import Arguments, trace
 from quabla.transforms.autodiff import check_argnums, tree_of_arrays, value_and_grad
-from quabla.transforms.staging import StagedProgram, check_callable
+from quabla.transforms.inline import inline
+from quabla.transforms.staging import captured_array, check_callable
 
 __all__ = ["Trainer"]
 
@@ -91,12 +94,13 @@ class Trainer:
         self._types: Final = [x.type for x in leaves]
         self._data: Final = Arguments(args)
         self._lock: Final = threading.RLock()
-        self._loss: Final = StagedProgram(trace(loss, flat))
-        self._steps: Final = Resident(
-            _step_graph(loss, self._treedef, leaves, optimizer, args), len(leaves) * (1 + len(optimizer.moments))
-        )
+        graph = _step_graph(loss, self._treedef, leaves, optimizer, args)
+        state = len(leaves) * (1 + len(optimizer.moments))
+        self._steps: Final = Resident(graph, state)
         moments = [np.zeros(t.shape) for _ in optimizer.moments for t in self._types]
         self._steps.put([*(x.data for x in leaves), *moments], 0)
+        value = _loss_graph(graph, len(leaves), state + len(optimizer.scalars(0)))
+        self._loss: Final = engine_for(value), value.outs[0].type, [captured_array(x) for x in value.captures]
         self._snapshot: tuple[int, Any] | None = None
 
     def __repr__(self) -> str:
@@ -147,13 +151,17 @@ class Trainer:
                     f"{len(batch)}{errors.at_user_line()}"
                 )
             scalars = self._optimizer.scalars(self.steps)
-            if batch:
-                self._replace(batch)
-            data = [x.data for x in self._data.leaves if not isinstance(x, (int, float))]
-            return self._steps([*map(np.float64, scalars), *data])[0]
+            data = self._with(batch) if batch else self._data.leaves
+            value = self._steps([*map(np.float64, scalars), *_arrays(data)])[0]
+            self._data.leaves = data
+            return value
 
-    def _replace(self, batch: Sequence[Any]) -> None:
-        """Put a batch in its place among the data."""
+    def _with(self, batch: Sequence[Any]) -> list[Any]:
+        """The leaves of the data with a batch in its place.
+
+        Raises:
+            ValueError, TypeError: for a batch that does not fit.
+        """
         new = list(self._data.leaves)
         for i, given in zip(self._batch, batch, strict=True):
             span, treedef = self._data.spans[i], self._data.treedefs[i]
@@ -173,14 +181,14 @@ class Trainer:
                 if x.traced:
                     raise errors.TracerError(f"Trainer.step: the batch is traced{errors.at_user_line()}")
                 new[k] = x
-        self._data.leaves = new
+        return new
 
     @errors.hiding_library_frames
     def loss(self) -> Any:
         """The loss at the parameters as they are now, with the data of the last step: a rank-0 array."""
         with self._lock:
-            leaves = [*self._leaves(), *self._data.leaves]
-            return self._loss([x.data for x in leaves if not isinstance(x, (int, float))])
+            run, type, captured = self._loss
+            return wrap(run([*_arrays(self._leaves()), *_arrays(self._data.leaves), *captured])[0], type)
 
     def fit(
         self, steps: int, *, batches: Iterable[Any] | None = None, progress: bool = False, log_every: int = 1
@@ -297,9 +305,14 @@ def _batch_positions(batch_argnums: int | Sequence[int], count: int) -> tuple[in
     return tuple(positions)
 
 
+def _arrays(leaves: Sequence[Any]) -> list[Any]:
+    """The NumPy arrays of leaves; Python numbers are constants of the program."""
+    return [x.data for x in leaves if not isinstance(x, (int, float))]
+
+
 def _step_graph(
     loss: Callable[..., Any], treedef: Any, leaves: Sequence[Any], optimizer: GradientOptimizer, data: Sequence[Any]
-) -> Any:
+) -> Graph:
     """The graph of a step: parameters, moments, scalars and data to new parameters and moments and the loss."""
     wide = [wrap(np.zeros(x.type.shape), x.type.with_dtype(dtypes.float64)) for x in leaves]
     moments = wide * len(optimizer.moments)
@@ -311,3 +324,22 @@ def _step_graph(
 
     params = [wrap(x.data, x.type) for x in leaves]
     return trace(step, Arguments([params, moments, scalars, *data])).graph
+
+
+def _loss_graph(step: Graph, params: int, others: int) -> Graph:
+    """The part of a step's graph that computes the loss from parameters and data.
+
+    Args:
+        step: the graph; the loss is its last result.
+        params: how many of its arguments are parameters; they come first.
+        others: how many arguments come before the data.
+    """
+    body = Body(step.args, alive(step.nodes, step.outs[-1:]), step.outs[-1:])
+    declared = len(step.args) - len(step.captures)
+    args = [*step.args[:params], *step.args[others:declared]]
+    captured = {a: x for x, a in step.captures.items()}
+
+    def run(*values: TraceTensor) -> list[Any]:
+        return inline(body, {**captured, **dict(zip(args, values, strict=True))})
+
+    return build([a.type for a in args], None, run)
