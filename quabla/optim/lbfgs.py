@@ -105,6 +105,12 @@ class LBFGS:
         """
         check_callable(fun, "LBFGS.minimize")
         objective = _Objective(fun, params, args)
+        with np.errstate(all="ignore"):
+            x, info = self._run(objective)
+        return objective.rebuild(x), info
+
+    def _run(self, objective: _Objective) -> tuple[Vector, dict[str, Any]]:
+        """The point with the least value, and what ``minimize`` tells about it."""
         allowed = math.inf if self.max_evaluations is None else self.max_evaluations
         pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=self.history)
         x = objective.start
@@ -140,7 +146,7 @@ class LBFGS:
             if objective.evaluations >= allowed and _greatest(gradient) > self.tolerance_grad:
                 reason = "max_evaluations"
                 break
-        info = {
+        return x, {
             "iterations": iterations,
             "evaluations": objective.evaluations,
             "loss": value,
@@ -148,7 +154,6 @@ class LBFGS:
             "reason": reason,
             "converged": reason in ("gradient_tolerance", "change_tolerance"),
         }
-        return objective.rebuild(x), info
 
     def _step(
         self,
@@ -164,7 +169,6 @@ class LBFGS:
         slope = float(direction @ gradient)
         if not slope < 0.0:
             return None
-        first = 1.0 if pairs else min(1.0, 1.0 / _length(gradient))
         seen: dict[float, tuple[Vector, float, Vector]] = {}
 
         def along(step: float) -> tuple[float, float]:
@@ -174,7 +178,7 @@ class LBFGS:
             return f, float(direction @ g)
 
         left = allowed - objective.evaluations
-        found = strong_wolfe(along, value, slope, first, int(min(left, 2**31)))
+        found = strong_wolfe(along, value, slope, 1.0, int(min(left, 2**31)))
         return None if found is None else seen[found.step]
 
 
@@ -225,16 +229,19 @@ class _Objective:
 
 
 def _direction(gradient: Vector, pairs: Sequence[tuple[Vector, Vector, float]]) -> Vector:
-    """The direction of descent: minus the approximate inverse Hessian times the gradient."""
+    """The direction of descent: minus the approximate inverse Hessian times the gradient.
+
+    Without pairs it is minus the gradient, of length 1 at most.
+    """
     d = -gradient
     if not pairs:
-        return d
+        return d / max(1.0, _length(gradient))
     weights: list[float] = []
     for s, y, inverse in reversed(pairs):
         weights.append(inverse * float(s @ d))
         d -= weights[-1] * y
-    s, y, inverse = pairs[-1]
-    d *= 1.0 / (inverse * float(y @ y))
+    s, y, _ = pairs[-1]
+    d *= float(s @ y) / _length(y) / _length(y)
     for (s, y, inverse), weight in zip(pairs, reversed(weights), strict=True):
         d += (weight - inverse * float(y @ d)) * s
     return d
@@ -246,7 +253,9 @@ def _flat(arrays: Sequence[Any]) -> Vector:
 
 
 def _length(x: Vector) -> float:
-    return float(np.linalg.norm(x))
+    """The 2-norm, which does not overflow on the way."""
+    scale = _greatest(x)
+    return scale * float(np.linalg.norm(x / scale)) if scale else 0.0
 
 
 def _greatest(x: Vector) -> float:

@@ -86,7 +86,7 @@ def strong_wolfe(
             before, width = width, span
         if step in (best.step, other.step) or not math.isfinite(step):
             break
-    return best if best.step > 0.0 and best.value <= _line(start, best.step) else None
+    return best if best.value < value and best.value <= _line(start, best.step) else None
 
 
 def _line(start: Point, step: float) -> float:
