@@ -20,8 +20,9 @@ import numpy as np
 from quabla import errors
 from quabla.config import config
 from quabla.runtime.cpu import compiled, estimate
+from quabla.ops.types import TensorType
 from quabla.tracing.graph import Graph, TraceTensor
-from quabla.tracing.plan import Plan, execute
+from quabla.tracing.plan import LARGE, Plan, execute
 from quabla.transforms.staging import captured_array
 
 __all__ = ["Resident"]
@@ -184,22 +185,42 @@ class OnXla:
 
 
 class StepPlan(Plan):
-    """A plan that writes its first results into given arrays and keeps large temporary ones for the next call."""
+    """A plan that writes its first results into given arrays and keeps large temporary ones for the next call.
+
+    So it may not run in two threads at once.
+    """
 
     def __init__(self, graph: Graph, count: int) -> None:
         self._count: Final = count
         self._states: Final = list(graph.outs[:count])
         self._into: Final[dict[TraceTensor, int]] = {}
+        # The temporary array that holds a node's value, and those that nothing needs any more, by slot.
+        self._held: Final[dict[TraceTensor, int]] = {}
+        self._free: Final[dict[TensorType, list[int]]] = {}
         super().__init__(graph)
         self._copied: Final = [i for i, x in enumerate(self._states) if x not in self._into]
         self._written: Final = [(self._into[x], i) for i, x in enumerate(self._states) if x in self._into]
 
     def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
-        if self._states.count(n) != 1:
-            return super()._target(n, dying)
-        slot = self._into[n] = len(self._initial)
-        self._initial.append(None)
-        return slot
+        over = super()._target(n, dying)
+        if self._states.count(n) == 1:
+            over = self._into[n] = self._new(None)
+        elif over is None and n.type.size >= LARGE:
+            free = self._free.get(n.type)
+            slot = free.pop() if free else self._new(np.empty(n.type.shape, n.type.dtype.numpy))
+            over = self._held[n] = slot
+        for k in dying & self._held.keys():
+            slot = self._held.pop(k)
+            if self._slots[k] == over:
+                self._held[n] = slot
+            else:
+                self._free.setdefault(k.type, []).append(slot)
+        return over
+
+    def _new(self, array: Any) -> int:
+        """A further slot."""
+        self._initial.append(array)
+        return len(self._initial) - 1
 
     def advance(self, arrays: Sequence[Any], into: Sequence[Any]) -> list[Any]:
         """Run; the first results go to ``into``, the others are returned."""

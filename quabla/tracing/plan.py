@@ -118,13 +118,15 @@ class Plan:
                 drop = tuple([self._slots[k] for k in dying])
             if isinstance(kernel, np.ufunc):
                 target = self._target(n, dying)
-                if target is not None:
-                    slots = (*slots, target)
+            else:  # a product may not be written over its factors
+                target = self._target(n, set()) if getattr(kernel, "takes_out", False) else None
+            if target is not None:
+                slots = (*slots, target)
             steps.append((kernel, slots, out, drop))
         return steps
 
     def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
-        """The slot of an array that a ufunc may write the result of ``n`` to; None for a new array.
+        """The slot of an array that a kernel may write the result of ``n`` to; None for a new array.
 
         Args:
             n: the node.
