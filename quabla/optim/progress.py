@@ -26,9 +26,12 @@ class Progress:
 
     def __init__(self, total: int, *, shown: bool) -> None:
         self._bar: Any = _bar() if shown and sys.stdout is not None and sys.stdout.isatty() else None
-        self._task: Any = None if self._bar is None else self._bar.add_task("", total=total, loss=float("nan"))
+        self._task: Any = (
+            None if self._bar is None else self._bar.add_task("", total=total, loss=float("nan"), rate=0.0)
+        )
         self._done = 0
-        self._next = 0.0
+        self._loss = float("nan")
+        self._start = self._next = time.monotonic()
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -39,15 +42,20 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done)
+            self._show(time.monotonic())
             self._bar.stop()
 
     def advance(self, loss: float) -> None:
         """One more step was made."""
         self._done += 1
+        self._loss = loss
         if self._bar is not None and (now := time.monotonic()) >= self._next:
             self._next = now + PERIOD
-            self._bar.update(self._task, completed=self._done, loss=loss)
+            self._show(now)
+
+    def _show(self, now: float) -> None:
+        rate = self._done / max(now - self._start, 1e-9)
+        self._bar.update(self._task, completed=self._done, loss=self._loss, rate=rate)
 
 
 def _bar() -> Any:
@@ -61,6 +69,6 @@ def _bar() -> Any:
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TextColumn("loss {task.fields[loss]:.3e}"),
-        progress.TextColumn("{task.speed:.0f} steps/s"),
+        progress.TextColumn("{task.fields[rate]:.0f} steps/s"),
         progress.TimeRemainingColumn(),
     )

@@ -19,8 +19,8 @@ import numpy as np
 
 from quabla import errors
 from quabla.config import config
-from quabla.runtime.cpu import compiled, estimate
 from quabla.ops.types import TensorType
+from quabla.runtime.cpu import compiled, estimate
 from quabla.tracing.graph import Graph, TraceTensor
 from quabla.tracing.plan import LARGE, Plan, execute
 from quabla.transforms.staging import captured_array
