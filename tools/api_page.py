@@ -34,6 +34,7 @@ SECTIONS = {
 }
 NAMESPACES = {
     "`linalg`: linear algebra": qb.linalg,
+    "`optim`: optimizers": qb.optim,
     "`random`: random numbers": qb.random,
     "`tree`: nested containers of arrays": qb.tree,
 }

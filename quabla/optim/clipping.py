@@ -36,7 +36,7 @@ def clip_by_global_norm(grads: Any, max_norm: float) -> tuple[Any, Any]:
 
     Example:
         >>> qb.optim.clip_by_global_norm({"w": qb.array([3.0]), "b": qb.array([4.0])}, 1.0)
-        ({'b': Tensor([0.8], dtype=float64), 'w': Tensor([0.6], dtype=float64)}, 5.0)
+        ({'w': Tensor([0.6], dtype=float64), 'b': Tensor([0.8], dtype=float64)}, 5.0)
     """
     greatest = positive("clip_by_global_norm: max_norm", max_norm)
     leaves, treedef = tree.flatten(grads)

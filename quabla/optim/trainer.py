@@ -58,7 +58,7 @@ class Trainer:
         >>> for _ in range(300):
         ...     trainer.step()
         >>> {k: round(v.item(), 5) for k, v in trainer.params.items()}
-        {'b': -0.5, 'w': 3.0}
+        {'w': 3.0, 'b': -0.5}
     """
 
     @errors.hiding_library_frames
