@@ -31,6 +31,12 @@ GUESSED_TRIPS: Final = 100
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
 
+#: Ufuncs that take the array for the result by keyword only.
+BY_KEYWORD: Final[dict[Any, Callable[..., Any]]] = {
+    np.maximum: lambda x, y, out: np.maximum(x, y, out=out),
+    np.minimum: lambda x, y, out: np.minimum(x, y, out=out),
+}
+
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
 
@@ -122,6 +128,7 @@ class Plan:
                 target = self._target(n, set()) if getattr(kernel, "takes_out", False) else None
             if target is not None:
                 slots = (*slots, target)
+                kernel = BY_KEYWORD.get(kernel, kernel)
             steps.append((kernel, slots, out, drop))
         return steps
 
