@@ -21,6 +21,7 @@ from quabla import errors
 from quabla.config import config
 from quabla.ops.types import TensorType
 from quabla.runtime.cpu import compiled, estimate
+from quabla.tracing.chains import fits
 from quabla.tracing.graph import Graph, TraceTensor
 from quabla.tracing.plan import LARGE, Plan, execute
 from quabla.transforms.staging import captured_array
@@ -203,8 +204,11 @@ class StepPlan(Plan):
 
     def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
         over = super()._target(n, dying)
-        if self._states.count(n) == 1:
-            over = self._into[n] = self._new(None)
+        place = self._place(n)
+        if fits(n):  # a chain has arrays of its own, and may write over any that is dropped: those stay out of here
+            return over if place is None else place
+        if place is not None:
+            over = place
         elif over is None and n.type.size >= LARGE:
             free = self._free.get(n.type)
             slot = free.pop() if free else self._new(np.empty(n.type.shape, n.type.dtype.numpy))
@@ -216,6 +220,13 @@ class StepPlan(Plan):
             else:
                 self._free.setdefault(k.type, []).append(slot)
         return over
+
+    def _place(self, n: TraceTensor) -> int | None:
+        if self._states.count(n) != 1:
+            return None
+        if n not in self._into:
+            self._into[n] = self._new(None)
+        return self._into[n]
 
     def _new(self, array: Any) -> int:
         """A further slot."""

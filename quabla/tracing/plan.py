@@ -15,6 +15,7 @@ from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
 from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
 from quabla.ops.linalg import MATMUL
+from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
 
 __all__ = ["Plan"]
@@ -92,7 +93,11 @@ class Plan:
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
+        run: list[tuple[Link, Step]] = []  # elementwise ops in a row
         for i, n in enumerate(nodes):
+            if run and (isinstance(n, RegionNode) or not (n.op is CONSTANT or _continues(run[0][0].node, n))):
+                steps.extend(self._chained(run, i, last, pinned))
+                run = []
             if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
@@ -126,11 +131,34 @@ class Plan:
                 target = self._target(n, dying)
             else:  # a product may not be written over its factors
                 target = self._target(n, set()) if getattr(kernel, "takes_out", False) else None
+            alone = kernel
             if target is not None:
                 slots = (*slots, target)
-                kernel = BY_KEYWORD.get(kernel, kernel)
-            steps.append((kernel, slots, out, drop))
+                alone = BY_KEYWORD.get(kernel, kernel)
+            if fits(n):
+                run.append((Link(n, kernel), (alone, slots, out, drop)))
+            else:
+                steps.append((alone, slots, out, drop))
+        steps.extend(self._chained(run, len(nodes), last, pinned))
         return steps
+
+    def _chained(
+        self,
+        run: Sequence[tuple[Link, Step]],
+        end: int,
+        last: dict[TraceTensor, int],
+        pinned: set[TraceTensor],
+    ) -> list[Step]:
+        """Elementwise ops in a row as one step, where that saves an array."""
+        links = [link for link, _ in run]
+        kept = {n for n, _ in links if n in pinned or last.get(n, -1) >= end}
+        if len(links) < 2 or len(kept) == len(links):
+            return [step for _, step in run]
+        gone = {s for _, (_, _, _, drop) in run for s in drop}
+        made = {n for n, _ in links}
+        dropped = {k for n, _ in links for k in n.operands if k not in made and self._slots[k] in gone}
+        into = {n: slot for n in kept if (slot := self._place(n)) is not None}
+        return [(Chain(links, self._slots, kept, dropped, into), (), -1, ())]
 
     def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
         """The slot of an array that a kernel may write the result of ``n`` to; None for a new array.
@@ -142,6 +170,10 @@ class Plan:
         for k in dying:
             if k.type is n.type:
                 return self._slots[k]
+        return None
+
+    def _place(self, n: TraceTensor) -> int | None:
+        """The slot of an array that is there for the result of ``n`` alone."""
         return None
 
     def _region(self, n: RegionNode) -> Step:
@@ -181,6 +213,11 @@ class Plan:
         """The results for these input arrays, which are not written to."""
         with np.errstate(all="ignore"):
             return self.run(arrays)
+
+
+def _continues(n: TraceTensor, after: TraceTensor) -> bool:
+    """Whether an op can be in a chain with one before it."""
+    return fits(after) and after.type.shape == n.type.shape
 
 
 def execute(steps: Sequence[Step], v: list[Any]) -> None:
