@@ -68,9 +68,7 @@ class Chain:
         places = {k: i for i, k in enumerate([*inputs, *(link.node for link in links)])}
         self._inputs: Final = [(slots[k], _cuts(k.type.shape, first.ndim, axis, extent)) for k in inputs]
         homes = {n: slots[k] for n, k in _homes(links, kept - into.keys(), dropped).items()} | into
-        self._results: Final = [
-            (slots[n], places[n], n.type.dtype.numpy, homes.get(n)) for n, _ in links if n in kept
-        ]
+        self._results: Final = [(slots[n], places[n], n.type.dtype.numpy, homes.get(n)) for n, _ in links if n in kept]
         self._shape: Final = first.shape
         self._axis: Final = axis
         self._starts: Final = range(0, extent, rows)

@@ -166,7 +166,7 @@ def test_like_optax(name):
         p = [np.asarray(x) for x in qb.tree.leaves(p)]
     got, _ = run(getattr(optim, name)(optim.exponential_decay(0.1, 3, 0.5), clip_norm=2.0), params, grads)
     for x, y in zip(numbers(got), p, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-7)  # optax computes schedules in float32
+        np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-8)  # optax computes schedules in float32
 
 
 # ---- traced updates -----------------------------------------------------------------------------

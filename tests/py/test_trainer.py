@@ -103,6 +103,21 @@ def test_steps_are_updates(engine, loss, name, dtype):
     same(trainer.params, trail[12], rtol)
 
 
+@pytest.mark.parametrize("dtype", [qb.float64, qb.float32], ids=["f64", "f32"])
+@pytest.mark.parametrize("rows", [8, 200])
+def test_large_arrays_are_updated_block_by_block(monkeypatch, dtype, rows):
+    monkeypatch.setattr(qb.config, "cpu_engine", "numpy")
+    params = network(2, 250, 250, 1, dtype=dtype)
+    data = [qb.array(RNG.normal(size=(rows, n))).astype(dtype) for n in (2, 1)]
+    for optimizer in (optim.AdamW(0.01, weight_decay=0.1), optim.SGD(0.1)):
+        losses, trail = by_hand(penalised, params, optimizer, [data] * 5)
+        trainer = Trainer(penalised, params, optimizer, *data)
+        for k in range(5):
+            assert trainer.loss().item() == losses[k]
+            trainer.step()
+            same(trainer.params, trail[k + 1])
+
+
 def test_initial_parameters_and_read_ones_stay(engine):
     params = {"a": qb.array(RNG.normal(size=1024)), "b": qb.array(1.0)}
     start = [x.numpy().copy() for x in qb.tree.leaves(params)]
