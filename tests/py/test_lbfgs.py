@@ -162,7 +162,11 @@ def test_a_minimum_needs_no_iteration():
     [
         (lambda p: qb.sum(p - qb.log(p)), [0.1, 30.0], 1.0),  # NaN and infinite for p <= 0
         (lambda p: qb.sum(-qb.sqrt(1.0 - p**2) + 0.5 * p), [-0.9, 0.9], -1.0 / math.sqrt(5.0)),
-        (lambda p: qb.sum(qb.exp(qb.exp(p)) - 20.0 * p), [6.0, -40.0], math.log(20.0) - special.lambertw(20.0).real),  # overflows
+        (
+            lambda p: qb.sum(qb.exp(qb.exp(p)) - 20.0 * p),
+            [6.0, -40.0],
+            math.log(20.0) - special.lambertw(20.0).real,
+        ),  # overflows
     ],
 )
 def test_steps_out_of_the_domain_are_shortened(fun, start, minimum):
