@@ -317,6 +317,7 @@ __all__ = [
     "nonzero",
     "norm",
     "not_equal",
+    "ode",
     "ones",
     "ones_like",
     "optim",
