@@ -498,8 +498,9 @@ def test_files_that_do_not_fit(tmp_path):
     Trainer(mse, network(2, 4, 1), optim.SGD(), X, Y).save(tmp_path / "sgd")
     Trainer(mse, network(2, 5, 1), optim.Adam(), X, Y).save(tmp_path / "wide")
     qb.save(tmp_path / "other", {"steps": 3})
+    qb.save(tmp_path / "odd", {"trainer": "Adam", "structure": "", "steps": -1, "state": [1.0]})
     (tmp_path / "broken").write_bytes(b"\x10")
-    for name in ("sgd", "wide", "other", "broken"):
+    for name in ("sgd", "wide", "other", "odd", "broken"):
         with pytest.raises(ValueError):  # noqa: PT011 (the last is a message of load)
             trainer.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
