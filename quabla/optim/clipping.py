@@ -7,10 +7,11 @@ from typing import Any
 
 from quabla import dtypes, tree
 from quabla.functions import math, statistics
-from quabla.functions.shape import ravel
+from quabla.functions.shape import ravel, stack
 from quabla.ops import dispatch, elementwise
 from quabla.ops.dispatch import Value, cast
 from quabla.ops.shaping import concat
+from quabla.optim.packing import SMALL
 from quabla.optim.settings import positive
 from quabla.tracing.trace import array_leaf
 
@@ -50,10 +51,18 @@ def clipped(grads: Sequence[Value], max_norm: float) -> tuple[list[Value], Value
     """float64 gradients with a norm of at most ``max_norm``, and the norm that they had."""
     if not grads:
         return [], dispatch.scalar(0.0, dtypes.float64)
-    flat = [ravel(g) for g in grads]
-    norm = statistics.norm(flat[0] if len(flat) == 1 else concat(flat, 0))
+    norm = _global_norm(grads)
     # Two factors, since max_norm / norm may underflow. Not less, so that NaN is clipped to NaN.
     within = math.less_equal(norm, max_norm)
     divisor = elementwise.where(within, 1.0, norm)
     factor = elementwise.where(within, 1.0, elementwise.where(math.isfinite(norm), max_norm, float("nan")))
     return [g / divisor * factor for g in grads], norm
+
+
+def _global_norm(grads: Sequence[Value]) -> Value:
+    """The 2-norm of all elements. Small arrays are joined, since an op on each costs more than the copy."""
+    small = [ravel(g) for g in grads if g.type.size <= SMALL]
+    parts = [statistics.norm(g) for g in grads if g.type.size > SMALL]
+    if small:
+        parts.append(statistics.norm(small[0] if len(small) == 1 else concat(small, 0)))
+    return parts[0] if len(parts) == 1 else statistics.norm(stack(parts))

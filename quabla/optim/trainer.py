@@ -265,22 +265,33 @@ class Trainer:
             ValueError: a file that is damaged, or that was written for other parameters or another optimizer. The
                 trainer is then as before.
         """
-        found = load(file)
-        kind, structure = type(self._optimizer).__name__, repr(self._treedef)
-        if not isinstance(found, dict) or set(found) != {"trainer", "structure", "steps", "state"}:
-            raise ValueError("Trainer.load: the file was not written by Trainer.save")
-        if found["trainer"] != kind:
-            raise ValueError(f"Trainer.load: the file is from training with {found['trainer']}, not {kind}")
+        kind, structure, steps, state = _saved(load(file))
+        wanted = type(self._optimizer).__name__, repr(self._treedef)
+        if kind != wanted[0]:
+            raise ValueError(f"Trainer.load: the file is from training with {kind}, not {wanted[0]}")
         moments = [t.with_dtype(dtypes.float64) for _ in self._optimizer.moments for t in self._types]
-        if found["structure"] != structure or [x.type for x in found["state"]] != [*self._types, *moments]:
+        types = [x.type for x in state]
+        if structure != wanted[1] or types != [*self._types, *moments]:
             raise ValueError(
-                f"Trainer.load: the file has the parameters {found['structure']} of "
-                f"{', '.join(str(x.type) for x in found['state'])}, the trainer {structure} of "
-                f"{', '.join(map(str, [*self._types, *moments]))}"
+                f"Trainer.load: the file has parameters {structure} and a state of {', '.join(map(str, types))}, the "
+                f"trainer {wanted[1]} and {', '.join(map(str, [*self._types, *moments]))}"
             )
         with self._lock:
             self._snapshot = None
-            self._steps.put([x.data for x in found["state"]], found["steps"])
+            self._steps.put([x.data for x in state], steps)
+
+
+def _saved(found: Any) -> tuple[str, str, int, list[Any]]:
+    """What ``save`` wrote: the optimizer's name, the structure of the parameters, the counter and the state.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(found, dict) and set(found) == {"trainer", "structure", "steps", "state"}:
+        steps, state = found["steps"], found["state"]
+        if type(steps) is int and steps >= 0 and isinstance(state, list) and all(map(dispatch.is_value, state)):
+            return found["trainer"], found["structure"], steps, state
+    raise ValueError("Trainer.load: the file was not written by Trainer.save")
 
 
 def _batch_positions(batch_argnums: int | Sequence[int], count: int) -> tuple[int, ...]:

@@ -89,10 +89,10 @@ class Resident:
         return self._engine
 
     def put(self, arrays: Sequence[Any], calls: int) -> None:
-        """Replace the state; the arrays are copied."""
+        """Replace the state; the arrays are copied, in C order: sums depend on the order by their rounding."""
         if len(arrays) != self._count:
             raise errors.QuablaError(f"the state has {self._count} arrays, got {len(arrays)}")
-        self._engine = self._on(self._wanted(calls), [np.array(a) for a in arrays], calls)
+        self._engine = self._on(self._wanted(calls), [np.array(a, order="C") for a in arrays], calls)
 
     def state(self) -> list[Any]:
         """Copies of the state."""

@@ -480,6 +480,17 @@ def test_a_resumed_run_is_the_same_bit_for_bit(engine, name, dtype):
     same(resumed.params, whole.params)
 
 
+def test_a_resumed_run_does_not_depend_on_the_layout_of_the_parameters(engine):
+    start = qb.array(RNG.normal(size=(3, 700))).T
+    trainers = [Trainer(lambda p: qb.mean(qb.exp(p)) + qb.sum(p**2), start, optim.Adam(0.1)) for _ in range(2)]
+    trainers[0].fit(3)
+    file = io.BytesIO()
+    trainers[0].save(file)
+    file.seek(0)
+    trainers[1].load(file)
+    assert trainers[0].fit(4) == trainers[1].fit(4)
+
+
 def test_files_that_do_not_fit(tmp_path):
     trainer = Trainer(mse, network(2, 4, 1), optim.Adam(), X, Y)
     trainer.step()
@@ -487,8 +498,9 @@ def test_files_that_do_not_fit(tmp_path):
     Trainer(mse, network(2, 4, 1), optim.SGD(), X, Y).save(tmp_path / "sgd")
     Trainer(mse, network(2, 5, 1), optim.Adam(), X, Y).save(tmp_path / "wide")
     qb.save(tmp_path / "other", {"steps": 3})
+    qb.save(tmp_path / "odd", {"trainer": "Adam", "structure": "", "steps": -1, "state": [1.0]})
     (tmp_path / "broken").write_bytes(b"\x10")
-    for name in ("sgd", "wide", "other", "broken"):
+    for name in ("sgd", "wide", "other", "odd", "broken"):
         with pytest.raises(ValueError):  # noqa: PT011 (the last is a message of load)
             trainer.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
