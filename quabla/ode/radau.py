@@ -6,7 +6,7 @@ Source: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, 2nd
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from quabla.ops.elementwise import where
 from quabla.ops.linalg import matmul
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import broadcast_to, reshape
-from quabla.tracing.graph import Graph
+from quabla.tracing.graph import Graph, current_graph
 from quabla.transforms.implicit import root
 from quabla.transforms.jacobians import jacobian
 
@@ -51,9 +51,6 @@ _ERROR: Final = ((-13.0 - 7.0 * _ROOT6) / 3.0, (-13.0 + 7.0 * _ROOT6) / 3.0, -1.
 _MOST_ITERATIONS: Final = 8
 
 
-Algorithm = Callable[[Callable[[Value], Value], Any, Value], list[Value]]
-
-
 class _Newton(NamedTuple):
     """What the iteration for the stages carries: increments ``z``, and the size and the rate of the last change."""
 
@@ -62,16 +59,6 @@ class _Newton(NamedTuple):
     i: Value
     done: Value
     failed: Value
-
-
-def _solved(residual: Callable[[Value], Value], algorithm: Algorithm, start: Value) -> list[Value]:
-    """What the algorithm finds; in a trace its derivative is that of the zero of the residual."""
-    if not dispatch.emitters.graphs:
-        return algorithm(residual, None, start)
-    equation = Graph([start.type])
-    with equation:
-        equation.finish([residual(equation.args[0])])
-    return root("odeint", equation, algorithm, start)
 
 
 class Radau:
@@ -102,10 +89,7 @@ class Radau:
 
         scale = stop_gradient(self._tolerance.scale(y))
 
-        def iterate(residual: Callable[[Value], Value], _: Any, start: Value) -> list[Value]:
-            return self._iterate(residual, newton, broadcast_to(scale, (3, n)), start)
-
-        stages, converged = _solved(residual, iterate, zeros(y.type.with_shape((3 * n,))))
+        stages, converged = self._solved(residual, zeros(y.type.with_shape((3 * n,))), newton, scale)
         z = reshape(stages, (3, n))
         new = y + z[2]
         length = where(equal(h, 0.0), full(h.type, 1.0), h)
@@ -117,9 +101,24 @@ class Radau:
         error = self._error(system, t, y, h, f0, slope, z)
         return Step(new, (f1,), where(converged, error, full(error.type, math.nan)), dense)
 
-    def _iterate(self, residual: Callable[[Value], Value], newton: Value, scale: Value, start: Value) -> list[Value]:
+    def _solved(self, residual: Callable[[Value], Value], start: Value, newton: Value, scale: Value) -> Sequence[Value]:
+        """The zero of the residual and whether it was found; in a trace its derivative is that of the equation."""
+
+        def iterate(residual: Callable[[Value], Value], _: Any, start: Value, *context: Value) -> Sequence[Value]:
+            return self._iterate(residual, start, *context)
+
+        if not dispatch.emitters.graphs:
+            return iterate(residual, None, start, newton, scale)
+        graph = Graph([start.type])
+        with graph:
+            graph.finish([residual(graph.args[0])])
+        operands = [start, *map(current_graph().lift, graph.captures)]
+        return root("odeint", graph.body(), operands, iterate, (newton, scale))
+
+    def _iterate(self, residual: Callable[[Value], Value], start: Value, newton: Value, scale: Value) -> list[Value]:
         """The stages by Newton's method with a fixed matrix, and whether it converged."""
         tolerance, t = self._tolerance, newton.type.with_shape(())
+        scale = broadcast_to(scale, (3, *scale.type.shape))
         epsilon = float(np.finfo(t.dtype.numpy).eps)
         wanted = max(10.0 * epsilon / max(tolerance.rtol, epsilon), min(0.03, math.sqrt(tolerance.rtol)))
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from quabla.ops.dispatch import Value
-from quabla.tracing.graph import CALL, Body, RegionNode
+from quabla.tracing.graph import Body, RegionNode
 from quabla.tracing.trace import Arguments, ShapeDtype, Traced, trace
+from quabla.transforms.bodies import holds_call
 from quabla.transforms.expansion import expanded
 from quabla.transforms.staging import StagedProgram, captured_array
 
@@ -35,7 +36,7 @@ def run_cached(
         emit: emits the program at traced operands, and returns its result.
     """
     program = None
-    whole = None if _holds_call(body) else (key, *[x.type for x in operands], structure(body))
+    whole = None if holds_call(body) else (key, *[x.type for x in operands], structure(body))
     if whole is not None:
         with _lock:
             program = _programs.pop(whole, None)
@@ -52,12 +53,6 @@ def run_cached(
                 while len(_programs) > _KEPT:
                     del _programs[next(iter(_programs))]
     return program([captured_array(x) for x in operands])
-
-
-def _holds_call(body: Body) -> bool:
-    """Whether a body calls a function with a rule of its own, which has no structure that could be compared."""
-    regions = [n for n in body.nodes if isinstance(n, RegionNode)]
-    return any(n.op is CALL or any(map(_holds_call, n.regions)) for n in regions)
 
 
 def structure(body: Body) -> tuple[Hashable, ...]:
