@@ -60,7 +60,7 @@ class _Device:
         self._stream.__enter__()
         return mx
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self._stream.__exit__(kind, error, traceback)
         if isinstance(error, (RuntimeError, ValueError, IndexError)) and not isinstance(error, errors.QuablaError):
             raise errors.QuablaError(f"mlx cannot run the program: {error}") from error

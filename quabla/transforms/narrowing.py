@@ -44,7 +44,7 @@ def warn_of_float32(target: str, types: Iterable[TensorType]) -> bool:
 
 def boundary(graph: Graph) -> list[TensorType]:
     """The types of a program's arguments and results. Inside, the counters of loops are float64 in any case."""
-    return [x.type for x in (*graph.body().args, *graph.outs)]
+    return [x.type for x in (*graph.args, *graph.outs)]
 
 
 def _emit(body: Body, arguments: Sequence[Value]) -> list[Value]:

@@ -200,7 +200,11 @@ def _edges() -> Iterator[EngineProgram]:
             yield EngineProgram(f"special-{name}", getattr(qb, name), (f32(x), f32(y)))
     yield EngineProgram("special-remainder", lambda x, y: x % y, (f32(x), f32(y)))
     yield EngineProgram("compared", lambda x, y: (x < y, x <= y, x > y, x >= y), (f32(x), f32(y)))
-    yield EngineProgram("tails", lambda x: (qb.erfc(x), qb.erf(x), qb.sinh(x)), (f32(np.linspace(-5.0, 9.0, 99)),))
+    yield EngineProgram(
+        "tails",
+        lambda x: (qb.erfc(x), qb.erf(x), qb.sinh(x), qb.grad(lambda v: qb.sum(qb.tanh(4.0 * v)))(x)),
+        (f32(np.linspace(-5.0, 9.0, 99)),),
+    )
     yield EngineProgram("near-zero", lambda x: (qb.erf(x), qb.cbrt(x), qb.expm1(x)), (f32(10.0 ** np.arange(-30, 0)),))
     many = f32(np.random.default_rng(0).uniform(0.5, 1.5, (30011, 3)))
     yield EngineProgram("long-sums", lambda x: (qb.sum(x), qb.sum(x, axis=0), qb.mean(x), qb.sum(x[:9000])), (many,))

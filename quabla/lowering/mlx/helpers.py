@@ -28,6 +28,7 @@ __all__ = [
     "remainder_integers",
     "round_away",
     "scatter",
+    "sech2",
     "shift_right_logical",
     "sign",
     "sin",
@@ -44,6 +45,12 @@ Array = Any  # an array of MLX
 def sin(x: Array) -> Array:
     """The sine, which keeps the sign of zero."""
     return mx.where(x == 0.0, x, mx.sin(x))
+
+
+def sech2(x: Array) -> Array:
+    """1 over the square of the hyperbolic cosine."""
+    r = 1.0 / mx.cosh(x)
+    return r * r
 
 
 def sign(x: Array) -> Array:

@@ -406,6 +406,7 @@ OPS: Final[dict[str, Builder]] = {
     "stablehlo.sine": _helped("sin"),
     "qb.erf": _helped("erf"),
     "qb.gaussian": _helped("gaussian"),
+    "qb.sech2": _helped("sech2"),
     "stablehlo.clamp": _elementwise("mx.minimum(mx.maximum({1}, {0}), {2})"),
     "stablehlo.compare": _compare,
     "stablehlo.select": _select,

@@ -33,11 +33,11 @@ func.func @named(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 
 // What MLX has no name for is a function that says what it means.
-// CHECK: def _qb_sech2_f32_4(a0):
+// CHECK: def _qb_softplus_f32_4(a0):
 // CHECK: mx.exp(
 // CHECK: def decomposed(arg0):
-// CHECK-NEXT: _qb_sech2_f32_4(arg0)
+// CHECK-NEXT: _qb_softplus_f32_4(arg0)
 func.func @decomposed(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = "qb.sech2"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = "qb.softplus"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
