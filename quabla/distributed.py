@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from quabla import devices as targets, errors
+from quabla import errors
+from quabla.devices import parse, require
 from quabla.transforms.autodiff import check_argnums
 from quabla.transforms.staging import check_callable
 
@@ -56,7 +57,7 @@ def value_and_grad(
         raise ValueError(f"{name}: reduction must be 'mean' or 'sum', got {reduction!r}")
     if isinstance(devices, str) or not devices:
         raise ValueError(f"{name}: devices must be a sequence of at least one device, got {devices!r}")
-    places = [targets.parse(d) for d in devices]
+    places = [parse(d) for d in devices]
     for device, (target, _) in zip(devices, places, strict=True):
         if target != "cuda":
             raise errors.UnsupportedOperationError(
@@ -68,5 +69,5 @@ def value_and_grad(
     both = sorted(set(split) & set(differentiated))
     if both:
         raise ValueError(f"{name}: has no gradients with respect to arguments that are split, got both for {both}")
-    targets.require("cuda")
+    require("cuda")
     raise errors.UnsupportedOperationError(f"{name}: this build has no data parallelism", op=name, device="cuda")
