@@ -13,10 +13,11 @@ import numpy as np
 
 from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
-from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
+from quabla.ops.control import ADD_AT, PUT, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.scalars import fused, number_kernel
 
 __all__ = ["Plan"]
 
@@ -28,6 +29,8 @@ COUNTERS: Final = 4096
 
 #: How often a while loop is taken to run where a cost is estimated.
 GUESSED_TRIPS: Final = 100
+#: The same for one around other loops, which mostly runs a whole method a few times.
+GUESSED_RUNS: Final = 3
 
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
@@ -93,6 +96,7 @@ class Plan:
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
+        combined, inside = fused(body)
         run: list[tuple[Link, Step]] = []  # elementwise ops in a row
         for i, n in enumerate(nodes):
             if run and (isinstance(n, RegionNode) or not (n.op is CONSTANT or _continues(run[0][0].node, n))):
@@ -101,17 +105,23 @@ class Plan:
             if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
+            if n in inside:
+                continue
             op, out = n.op, self._slot(n)
             if op is CONSTANT:
-                self._initial[out] = n.params[0].array
+                self._initial[out] = n.params[0].array[()]  # of rank 0: a number
                 continue
             self.op_count += 1
             self.static_ops += 1
+            if n in combined:
+                kernel, operands = combined[n]
+                steps.append((kernel, tuple([self._slots[k] for k in operands]), out, ()))
+                continue
             types = tuple([k.type for k in n.operands])
             if n.operands[0] in donated and op in (PUT, ADD_AT):
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
             else:
-                kernel = op.kernel_for(types, n.params)
+                kernel = number_kernel(op.kernel_for(types, n.params), n)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
@@ -243,7 +253,7 @@ Runner = Callable[[list[Any]], list[Any]]
 
 
 def writable_carries(body: Body, lead: int, count: int) -> list[int]:
-    """The carries that a body may write to: used by reads of rows and, last, one put that makes the next carry."""
+    """The carries that a body may write to: read by ops that make new arrays and, last, one put that makes the next."""
     found = []
     for k in range(count):
         arg, out = body.args[lead + k], body.outs[k]
@@ -254,7 +264,7 @@ def writable_carries(body: Body, lead: int, count: int) -> list[int]:
             and out.op in (PUT, ADD_AT)
             and out.operands[0] is arg
             and arg not in out.operands[1:]
-            and all(n.op is TAKE for n in uses[:-1])
+            and not any(isinstance(n, RegionNode) or n.op.may_alias for n in uses[:-1])
             and list(body.outs).count(out) == 1
             and not any(out in n.operands for n in body.nodes)
             and arg not in body.outs
@@ -330,10 +340,12 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     test, body = n.regions
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(part, GUESSED_TRIPS)
-    plan.trips += GUESSED_TRIPS
+    trips = GUESSED_RUNS if part.trips else GUESSED_TRIPS
+    if n.params[0] is not None:
+        trips = min(trips, n.params[0])
+    plan.absorb(tested, trips)
+    plan.absorb(part, trips)
+    plan.trips += trips
     steps, outputs, carried = part.steps, part.outputs, part.inputs[:count]
     advance = moves(outputs, carried)
     # What the test reads of the carries.
