@@ -75,7 +75,10 @@ def fit(times: Any, observed: Any) -> tuple[Params, np.ndarray[Any, Any]]:
             history.append(np.exp(params["rates"].numpy()))
             value, params, m, v = step(params, m, v, qb.array(i + 1.0), qb.array(rate), times, observed, weights)
         speed = len(history) / (time.perf_counter() - started)
-        print(f"{int(fraction * OBSERVATIONS):3d} observations   loss {value.item():.3e}   {speed:6.0f} steps/s", flush=True)
+        print(
+            f"{int(fraction * OBSERVATIONS):3d} observations   loss {value.item():.3e}   {speed:6.0f} steps/s",
+            flush=True,
+        )
     return params, np.array(history)
 
 

@@ -67,4 +67,3 @@ def test_slices_with_other_uses_are_still_computed():
 
     a, b, c = plan_of(both, qb.ones(3))([np.array([1.0, 2.0, 3.0])])
     assert (float(a), b.tolist(), float(c)) == (2.0, [2.0], 1.0)
-
