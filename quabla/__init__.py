@@ -145,7 +145,7 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import linalg, random as random
+    from quabla import linalg, ode, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import cholesky, solve
@@ -177,6 +177,7 @@ _LATER: _Final = {
     "load": "io",
     "newton": "solvers.newton",
     "ode": "ode",
+    "optim": "optim",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",
@@ -316,8 +317,10 @@ __all__ = [
     "nonzero",
     "norm",
     "not_equal",
+    "ode",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "pad",
     "polyval",

@@ -36,6 +36,7 @@ SECTIONS = {
 NAMESPACES = {
     "`linalg`: linear algebra": qb.linalg,
     "`ode`: differential equations": qb.ode,
+    "`optim`: optimizers": qb.optim,
     "`random`: random numbers": qb.random,
     "`tree`: nested containers of arrays": qb.tree,
 }

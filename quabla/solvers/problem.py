@@ -14,6 +14,7 @@ from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
 from quabla.ops.elementwise import sqrt
+from quabla.ops.linalg import matmul
 from quabla.ops.reductions import sum as total
 from quabla.ops.shaping import CONCAT, RESHAPE
 from quabla.tracing.graph import Body, Graph, RegionNode
@@ -117,7 +118,7 @@ class Unknown:
 
 
 def _float_leaf(name: str, what: str, x: Any) -> Value:
-    """A leaf as a float array.
+    """A leaf as a float array; integers become float64.
 
     Raises:
         TypeError: for what is no array.
@@ -125,7 +126,10 @@ def _float_leaf(name: str, what: str, x: Any) -> Value:
     """
     if not (dispatch.is_value(x) or isinstance(x, (int, float, np.ndarray, np.generic, TensorView))):
         raise TypeError(f"{name}: {what} must be arrays, got {x!r} of type {type(x).__name__}{errors.at_user_line()}")
-    return float_operand(f"{name}: {what}", array_leaf(x))
+    v = array_leaf(x)
+    if dispatch.is_value(v) and v.type.dtype.is_int:
+        return cast(v, dtypes.float64)
+    return float_operand(f"{name}: {what}", v)
 
 
 def _flatten(value: Any) -> tuple[list[Any], Any]:
@@ -194,9 +198,14 @@ def positive_int(name: str, what: str, n: Any) -> int:
 # ---- arithmetic -------------------------------------------------------------------------------------
 
 
+#: Vectors of at most this many elements are multiplied element by element.
+_SHORT: Final = 4096
+
+
 def dot(a: Value, b: Value) -> Value:
     """The inner product of two vectors."""
-    return total(a * b)
+    # BLAS makes no array of the products, which costs more than what surrounds the call from some thousand elements on.
+    return matmul(a, b) if a.type.size > _SHORT else total(a * b)
 
 
 def norm(a: Value) -> Value:

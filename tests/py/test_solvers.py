@@ -105,6 +105,8 @@ def test_any_shape_and_any_structure(name):
     close(solve(lambda v: two @ v, qb.ones((2, 3)), tol=1e-12), [[0.5] * 3, [0.25] * 3])
     close(solve(lambda v: 4.0 * v, 3.0), 0.75)
     close(solve(lambda v: 4.0 * v, [1, 2]), [0.25, 0.5])
+    close(solve(lambda v: 4.0 * v, np.array([1, 2])), [0.25, 0.5])
+    close(solve(lambda v: 4.0 * v, qb.array([1, 2], dtype=qb.int64), x0=qb.array([0, 1], dtype=qb.int32)), [0.25, 0.5])
     assert solve(lambda v: v, qb.zeros((0,))).shape == [0]
     x = solve(lambda v: {"a": 2.0 * v["a"] + v["b"][0], "b": (v["a"] + 3.0 * v["b"][0],)},
               {"a": qb.array(3.0), "b": (qb.array(4.0),)}, tol=1e-12)  # fmt: skip
