@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla.ops.decompositions import Term, decomposed, erf_formula, erfc_formula, select
+from quabla.ops import error_functions
+from quabla.ops.decompositions import Term, decomposed, select
 from quabla.ops.dispatch import Value
 from quabla.ops.elementwise import cbrt, hypot, powi, rsqrt, sqrt
 from quabla.ops.records import INF, NAN, unary_function, unary_op
@@ -277,26 +278,6 @@ LOG10: Final = _log_in_base("log10", 10.0, math.log10(math.e), np.log10)
 # ---- error functions ----------------------------------------------------------------------------
 
 _TWO_OVER_SQRT_PI: Final = 2.0 / math.sqrt(_PI)
-#: Above, SciPy's erfc loses digits in squaring its argument.
-_ERFC_TAIL: Final = 2.0
-
-
-def _erf_kernel(x: Any) -> Any:
-    from scipy.special import erf
-
-    return erf(x)
-
-
-def _erfc_kernel(x: Any) -> Any:
-    from scipy.special import erfc, erfcx
-
-    r = np.asarray(erfc(x))
-    tail = x > _ERFC_TAIL
-    if tail.any():
-        t = np.minimum(x[tail], 30.0)
-        short = np.rint(t * 2.0**20) / 2.0**20  # its square is exact
-        r[tail] = erfcx(t) * np.exp((short - t) * (short + t)) * np.exp(-short * short)
-    return r
 
 
 def _gaussian(x: Value) -> Value:
@@ -304,12 +285,12 @@ def _gaussian(x: Value) -> Value:
 
 
 ERF: Final = unary_op(
-    "erf", "The error function.", _erf_kernel, lambda x, r: _gaussian(x), decomposed("erf", erf_formula),
+    "erf", "The error function.", error_functions.kernel(error_functions.erf), lambda x, r: _gaussian(x), error_functions.lowering("erf", error_functions.erf),
     special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
 )  # fmt: skip
 ERFC: Final = unary_op(
-    "erfc", "The complementary error function, 1 - erf(x).", _erfc_kernel, lambda x, r: -_gaussian(x),
-    decomposed("erfc", erfc_formula), special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0)),
+    "erfc", "The complementary error function, 1 - erf(x).", error_functions.kernel(error_functions.erfc), lambda x, r: -_gaussian(x),
+    error_functions.lowering("erfc", error_functions.erfc), special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0)),
 )  # fmt: skip
 
 
