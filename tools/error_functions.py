@@ -8,6 +8,7 @@ its degrees.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -68,10 +69,10 @@ TABLES = {
 def main() -> None:
     for name, (f, low, high, degrees) in TABLES.items():
         table = interpolant(f, low, high, degrees)
-        print(name, *table, sep="\n    ")
-        print(f"    off by at most {MP.nstr(deviation(f, low, high, table), 2)}")
+        off = MP.nstr(deviation(f, low, high, table), 2)
+        sys.stdout.write("\n    ".join([name, *map(str, table), f"off by at most {off}\n"]))
     one = MP.erfc(1)
-    print("_ERFC_ONE", float(one), float(one - MP.mpf(float(one))), sep="\n    ")
+    sys.stdout.write(f"_ERFC_ONE\n    {float(one)}, {float(one - MP.mpf(float(one)))}\n")
 
 
 if __name__ == "__main__":

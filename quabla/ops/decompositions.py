@@ -2,19 +2,23 @@
 
 A formula works on ``Term`` values, which take Python's operators, and is written once as the private function of a
 ``stablehlo.composite``. It holds over the whole range of the dtype: no step overflows or cancels where the result
-does not, and infinities, NaN and signed zeros come out as C99 Annex F has them.
+does not, and infinities, NaN and signed zeros come out as C99 Annex F has them. One that serves NumPy arrays or Python
+floats too takes what it needs beyond the operators from an ``Arithmetic``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from quabla.ops.types import TensorType
 
-__all__ = ["Term", "decomposed", "select"]
+__all__ = ["ARRAYS", "Arithmetic", "Number", "Term", "arithmetic_of", "decomposed", "select"]
 
 Predicate = Any  # an MLIR value of i1 elements
+Number = Any  # a float, a NumPy array or a Term
 
 
 class Term:
@@ -75,9 +79,8 @@ class Term:
     def __lt__(self, other: Term | float) -> Predicate:
         return self._compare("LT", other)
 
-    def poly(self, *coefficients: float) -> Term:
-        """The polynomial with these coefficients, that of the constant term first."""
-        return Term(self.lo, self.type, self.lo.poly(self.type, self.value, coefficients[::-1]))
+    def __gt__(self, other: Term | float) -> Predicate:
+        return self._compare("GT", other)
 
     def maximum(self, other: Term | float) -> Term:
         return self.apply("maximum", other)
@@ -87,9 +90,6 @@ class Term:
 
     def atan2(self, x: Term | float) -> Term:
         return self.apply("atan2", x)
-
-    def abs(self) -> Term:
-        return self.apply("abs")
 
     def sign(self) -> Term:
         return self.apply("sign")
@@ -115,12 +115,6 @@ class Term:
     def eq(self, other: Term | float) -> Predicate:
         return self._compare("EQ", other)
 
-    def lt(self, other: Term | float) -> Predicate:
-        return self._compare("LT", other)
-
-    def gt(self, other: Term | float) -> Predicate:
-        return self._compare("GT", other)
-
     def _compare(self, direction: str, other: Term | float) -> Predicate:
         return self.lo.compare(direction, self.value, self.of(other).value, self.type)
 
@@ -130,6 +124,28 @@ def select(predicate: Predicate, a: Term | float, b: Term | float) -> Term:
     like = a if isinstance(a, Term) else b
     assert isinstance(like, Term)
     return Term(like.lo, like.type, like.lo.select(predicate, like.of(a).value, like.of(b).value, like.type))
+
+
+class Arithmetic(NamedTuple):
+    """What formulas need of a kind of number beyond ``+ - * /``, comparison and ``abs``.
+
+    Attributes:
+        digits: the binary digits of a number.
+    """
+
+    exp: Callable[[Number], Number]
+    expm1: Callable[[Number], Number]
+    minimum: Callable[[Number, float], Number]
+    where: Callable[[Any, Number, Number], Number]
+    digits: int = 53
+
+
+ARRAYS: Final = Arithmetic(np.exp, np.expm1, np.minimum, np.where)
+
+
+def arithmetic_of(x: Term) -> Arithmetic:
+    """The arithmetic of terms."""
+    return Arithmetic(Term.exp, Term.expm1, Term.minimum, select, 53 if x.type.dtype.mlir == "f64" else 24)
 
 
 def decomposed(name: str, formula: Callable[..., Term]) -> Callable[..., Any]:

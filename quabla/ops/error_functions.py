@@ -1,7 +1,6 @@
 """The error functions, accurate to two units in the last place.
 
-NumPy has none, and SciPy's err by up to ten units. One formula serves Python floats, NumPy arrays and StableHLO: what
-it needs beyond ``+ - * /``, comparison and ``abs`` is an ``Arithmetic``.
+NumPy has none, and SciPy's err by up to ten units. One formula serves Python floats, NumPy arrays and StableHLO.
 
 Near the origin ``erf(x) / x`` is a rational function of the square of x, and around 1 so is the slope of the chord of
 erfc. Beyond, ``erfc(x) = exp(-x**2 - c + R(1 / x**2)) / x``, a form of W. J. Cody, "Rational Chebyshev approximations for
@@ -14,30 +13,19 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from quabla.ops.decompositions import Term, decomposed, select
+from quabla.ops.decompositions import ARRAYS, Arithmetic, Number, Term, arithmetic_of, decomposed, select
 from quabla.ops.registry import Kernel
 
 __all__ = ["erf", "erfc", "kernel", "lowering"]
 
-Number = Any  # a float, a NumPy array or a Term
 #: ``(x, |x|) -> value``.
 Piece = Callable[[Number, Number], Number]
 #: Pieces of a function, each with the bound that ``|x|`` is below; the last one holds for NaN too.
 Pieces = Sequence[tuple[float, Piece]]
-
-
-class Arithmetic(NamedTuple):
-    """What the formulas need of a kind of number, which has so many binary digits."""
-
-    exp: Callable[[Number], Number]
-    expm1: Callable[[Number], Number]
-    minimum: Callable[[Number, float], Number]
-    where: Callable[[Any, Number, Number], Number]
-    digits: int = 53
 
 
 # ---- rational approximations --------------------------------------------------------------------
@@ -118,15 +106,16 @@ def _around_one(a: Number) -> Number:
     return _ERFC_ONE[0] - (s * _rational(s, _CHORD) - _ERFC_ONE[1])
 
 
-def _tail(a: Number, table: tuple[Sequence[float], Sequence[float]], offset: float, m: Arithmetic) -> Number:
+def _tail(a: Number, m: Arithmetic) -> Number:
     """``erfc(a)`` from 1.125 on."""
     a = m.minimum(a, _END)
     # The leading bits of a, so many that their square is exact; adding and subtracting rounds the others away.
     shift = 1.5 * 2.0 ** (32 if m.digits == 53 else 16)
     lead = (a + shift) - shift
     rest = a - lead
-    e = m.exp(-offset - lead * lead) * _UP
-    r = _rational(1.0 / (a * a), table) - rest * (lead + a)
+    nearer, t, square = a < 2.5, 1.0 / (a * a), lead * lead
+    e = m.exp(m.where(nearer, -0.6875 - square, -0.5625 - square)) * _UP
+    r = m.where(nearer, _rational(t, _FAR), _rational(t, _FARTHER)) - rest * (lead + a)
     # The rounding error of the quotient would be one too many: it is measured with the quotient in two halves, whose
     # products by the leading bits are exact (T. J. Dekker, Numer. Math. 18, 1971).
     q = e / a
@@ -137,52 +126,43 @@ def _tail(a: Number, table: tuple[Sequence[float], Sequence[float]], offset: flo
     return (q + (q * m.expm1(r) + missed / a)) * _DOWN
 
 
-def _outer_pieces(m: Arithmetic) -> tuple[tuple[float, Callable[[Number], Number]], ...]:
-    """erfc of ``|x|`` from 0.75 on, in pieces."""
-    return (
-        (1.125, _around_one),
-        (2.5, lambda a: _tail(a, _FAR, 0.6875, m)),
-        (math.inf, lambda a: _tail(a, _FARTHER, 0.5625, m)),
-    )
-
-
 # ---- the functions ------------------------------------------------------------------------------
 
 
 def erf(m: Arithmetic) -> Pieces:
     """The error function."""
 
-    def outer(f: Callable[[Number], Number]) -> Piece:
-        def piece(x: Number, a: Number) -> Number:
-            r = 1.0 - f(a)
-            return m.where(x < 0.0, -r, r)
+    def outer(x: Number, complement: Number) -> Number:
+        r = 1.0 - complement
+        return m.where(x < 0.0, -r, r)
 
-        return piece
-
-    return ((0.75, lambda x, a: x + _excess(x)), *((bound, outer(f)) for bound, f in _outer_pieces(m)))
+    return (
+        (0.75, lambda x, a: x + _excess(x)),
+        (1.125, lambda x, a: outer(x, _around_one(a))),
+        (math.inf, lambda x, a: outer(x, _tail(a, m))),
+    )
 
 
 def erfc(m: Arithmetic) -> Pieces:
     """The complementary error function."""
 
-    def outer(f: Callable[[Number], Number]) -> Piece:
-        def piece(x: Number, a: Number) -> Number:
-            r = f(a)
-            return m.where(x < 0.0, 2.0 - r, r)
-
-        return piece
-
     def near(x: Number, a: Number) -> Number:
         y = _excess(x)
         return m.where(x < 0.25, 1.0 - (x + y), 0.5 - (y + (x - 0.5)))
 
-    return ((0.75, near), *((bound, outer(f)) for bound, f in _outer_pieces(m)))
+    def outer(x: Number, r: Number) -> Number:
+        return m.where(x < 0.0, 2.0 - r, r)
+
+    return (
+        (0.75, near),
+        (1.125, lambda x, a: outer(x, _around_one(a))),
+        (math.inf, lambda x, a: outer(x, _tail(a, m))),
+    )
 
 
 # ---- kinds of numbers ---------------------------------------------------------------------------
 
 _FLOATS: Final = Arithmetic(math.exp, math.expm1, builtins.min, lambda c, a, b: a if c else b)
-_ARRAYS: Final = Arithmetic(np.exp, np.expm1, np.minimum, np.where)
 
 
 def _of_float(x: float, pieces: Pieces) -> float:
@@ -224,7 +204,7 @@ _BLOCK: Final = 4096
 
 def kernel(function: Callable[[Arithmetic], Pieces]) -> Kernel:
     """The NumPy kernel of an error function."""
-    for_floats, for_arrays = function(_FLOATS), function(_ARRAYS)
+    for_floats, for_arrays = function(_FLOATS), function(ARRAYS)
 
     def run(x: Any) -> Any:
         x = np.asarray(x)
@@ -241,9 +221,4 @@ def kernel(function: Callable[[Arithmetic], Pieces]) -> Kernel:
 
 def lowering(name: str, function: Callable[[Arithmetic], Pieces]) -> Callable[..., Any]:
     """The StableHLO rule of an error function."""
-
-    def formula(x: Term) -> Term:
-        digits = 53 if x.type.dtype.mlir == "f64" else 24
-        return _of_term(x, function(Arithmetic(Term.exp, Term.expm1, Term.minimum, select, digits)))
-
-    return decomposed(name, formula)
+    return decomposed(name, lambda x: _of_term(x, function(arithmetic_of(x))))

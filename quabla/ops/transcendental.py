@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from quabla.ops import error_functions
-from quabla.ops.decompositions import Term, decomposed, select
+from quabla.ops.decompositions import ARRAYS, Arithmetic, Number, Term, arithmetic_of, decomposed, select
 from quabla.ops.dispatch import Value
 from quabla.ops.elementwise import cbrt, hypot, powi, rsqrt, sqrt
 from quabla.ops.records import INF, NAN, unary_function, unary_op
@@ -136,46 +136,43 @@ _EXP_OVERFLOWS: Final = {"f64": 709.0, "f32": 88.0}
 def _far(a: Term, near: Term) -> Term:
     """``near``, but ``exp(a) / 2`` without overflow where ``exp(a)`` does."""
     h = (0.5 * a).exp()
-    return select(a.gt(_EXP_OVERFLOWS[a.type.dtype.mlir]), 0.5 * h * h, near)
+    return select(a > _EXP_OVERFLOWS[a.type.dtype.mlir], 0.5 * h * h, near)
 
 
 def _sinh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     e = a.expm1()
     return x.sign() * _far(a, 0.5 * (e + e / (e + 1.0)))
 
 
 def _cosh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     e = a.exp()
     return _far(a, 0.5 * e + 0.5 / e)
 
 
-def _sech2_kernel(x: Any) -> Any:
-    c = 1.0 / np.cosh(x)
-    return c * c
-
-
-def _sech2_formula(x: Term) -> Term:
-    e = (-2.0 * x.abs()).exp()
-    d = 1.0 + e
-    return 4.0 * e / (d * d)
+def _sech2(x: Number, m: Arithmetic) -> Number:
+    """``4 e / (1 + e)**2`` for ``e = exp(-2 |x|)``, in two forms that keep the rounding errors small."""
+    e = m.exp(-2.0 * abs(x))
+    t = (1.0 - e) / (1.0 + e)
+    s = e * (2.0 + e)
+    return m.where(e > 0.37, 1.0 - t * t, 4.0 * e - 4.0 * e * (s / (1.0 + s)))
 
 
 def _arcsinh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     near = (a + a * a / (1.0 + (1.0 + a * a).sqrt())).log1p()
-    return x.sign() * select(a.gt(1e8), a.log() + _LN2, near)
+    return x.sign() * select(a > 1e8, a.log() + _LN2, near)
 
 
 def _arccosh_formula(x: Term) -> Term:
     t = x - 1.0
     near = (t + t.sqrt() * (t + 2.0).sqrt()).log1p()
-    return select(x.gt(1e8), x.log() + _LN2, near)
+    return select(x > 1e8, x.log() + _LN2, near)
 
 
 def _arctanh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     return x.sign() * (0.5 * (2.0 * a / (1.0 - a)).log1p())
 
 
@@ -196,8 +193,9 @@ TANH: Final = unary_op(
     special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
 )  # fmt: skip
 SECH2: Final = unary_op(
-    "sech2", "1 over the square of the hyperbolic cosine: the derivative of tanh.", _sech2_kernel,
-    lambda x, r: -2.0 * tanh(x) * r, decomposed("sech2", _sech2_formula),
+    "sech2", "1 over the square of the hyperbolic cosine: the derivative of tanh.",
+    lambda x: _sech2(x, ARRAYS), lambda x, r: -2.0 * tanh(x) * r,
+    decomposed("sech2", lambda x: _sech2(x, arithmetic_of(x))),
     special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0), (20.0, 1.6993417021166356e-17)),
 )  # fmt: skip
 ARCSINH: Final = unary_op(
@@ -220,7 +218,8 @@ ARCTANH: Final = unary_op(
 
 def _logistic_kernel(x: Any) -> Any:
     e = np.exp(-np.abs(x))
-    return np.where(x < 0.0, e, 1.0) / (1.0 + e)
+    q = e / (1.0 + e)  # a correction on either side, so that its rounding errors count less
+    return np.where(x < 0.0, e - e * q, 1.0 - q)
 
 
 def _softplus_kernel(x: Any) -> Any:
@@ -241,7 +240,7 @@ LOGISTIC: Final = unary_op(
 )  # fmt: skip
 SOFTPLUS: Final = unary_op(
     "softplus", "log(1 + exp(x)), without overflow.", _softplus_kernel, lambda x, r: sigmoid(x),
-    decomposed("softplus", lambda x: x.maximum(0.0) + (-x.abs()).exp().log1p()),
+    decomposed("softplus", lambda x: x.maximum(0.0) + (-abs(x)).exp().log1p()),
     special=((0.0, _LN2), (-0.0, _LN2), (INF, INF), (-INF, 0.0), (1000.0, 1000.0)),
 )  # fmt: skip
 

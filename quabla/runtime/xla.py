@@ -132,7 +132,7 @@ class _Client:
         self.exact = self._keeps_products()
 
     def compile(self, module: ir.Module) -> Run:
-        from quabla.lowering.for_xla import correct_log1p, guard_products, keep_barriers
+        from quabla.lowering.for_xla import INACCURATE, INACCURATE_BEFORE_0_12, guard_products, keep_barriers, write_out
         from quabla.lowering.lapack import call_lapack
         from quabla.lowering.to_stablehlo import copy_of, portable_artifact
 
@@ -141,8 +141,7 @@ class _Client:
         keep_barriers(module)
         if call_lapack(module):
             self._offer_lapack()
-        if self._poor_log1p:
-            correct_log1p(module)
+        write_out(module, INACCURATE | INACCURATE_BEFORE_0_12 if self._poor_log1p else INACCURATE)
         if not self.exact:
             guard_products(module)
             if "f64" in str(module):
