@@ -83,6 +83,8 @@ def _fold_sub(operands: Sequence[Value], params: Params) -> Value | None:
 
 def _fold_mul(operands: Sequence[Value], params: Params) -> Value | None:
     x, y = operands
+    if x is y:
+        return _squared_norm(x)
     if x.op is NEG and y.op is NEG:
         return apply(MUL, (x.operands[0], y.operands[0]))
     for a, b in ((x, y), (y, x)):
@@ -213,6 +215,36 @@ def _by_products(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
     return r
 
 
+def _squared_norm(x: Value) -> Value | None:
+    """The square of a norm, which is ``sqrt(sum((y / scale)**2)) * scale``, as ``sum(y * y)``.
+
+    The root has the derivative 0 at the origin by convention; its square has every derivative there.
+    """
+    product = _reshaped(x)
+    for root, scale in (product.operands, product.operands[::-1]) if product.op is MUL else ():
+        total = _reshaped(root.operands[0]) if root.op is SQRT else root
+        terms = total.operands[0] if total.op.name == "sum" else total
+        if terms.op is MUL and terms.operands[0] is terms.operands[1]:
+            scaled = terms.operands[0]
+            if scaled.op is DIV and scaled.operands[1] is scale:
+                y = scaled.operands[0]
+                r = apply(total.op, (y * y,), total.params)
+                return r if r.type is x.type else apply(REGISTRY["reshape"], (r,), (x.type.shape,))
+    return None
+
+
+def _reshaped(x: Value) -> Value:
+    """What ``x`` is a reshape of, or ``x``."""
+    return x.operands[0] if x.op.name == "reshape" else x
+
+
+def _fold_powi(operands: Sequence[Value], params: Params) -> Value | None:
+    (x,), n = operands, params[0]
+    if n == 2:
+        return _squared_norm(x)
+    return None if n > 1 else x if n else ones(x.type)
+
+
 def _infer_powi(types: Sequence[TensorType], params: Params) -> TensorType:
     if params[0] < 0:
         raise ValueError(f"the exponent must not be negative, got {params[0]}")
@@ -256,7 +288,7 @@ POWI: Final = define(
         elementwise=True,
         partials=(_powi_slope,),
         stablehlo=_powi_stablehlo,
-        fold=lambda operands, params: None if params[0] > 1 else operands[0] if params[0] else ones(operands[0].type),
+        fold=_fold_powi,
         samples=tuple(Sample(((2, 3),), (n,), -0.9) for n in (2, 3, 7, 9, 1, 0)),
         special=(((-0.0,), 0.0), ((-INF,), INF), ((NAN,), NAN), ((-3.0,), 9.0)),
     )
@@ -296,9 +328,13 @@ def _power(x: Any, y: Any) -> Any:
 
 def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:
     x, y = operands
-    if y.splat == 1.0 and _keeps_type(x, y):
+    if y.splat is None or not _keeps_type(x, y):
+        return None
+    if y.splat == 1.0:
         return x
-    return ones(x.type) if y.splat == 0.0 and _keeps_type(x, y) else None
+    if y.splat == 2.0:
+        return _squared_norm(x)
+    return ones(x.type) if y.splat == 0.0 else None
 
 
 POW: Final = binary_op(

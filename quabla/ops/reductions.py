@@ -6,16 +6,16 @@ Sums of float32 values accumulate in float64 and round each result once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import nan, prod
 from typing import Any, Final
 
 import numpy as np
 
 from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
-from quabla.ops.dispatch import Value, apply, cast, float_operand, full
+from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import zeros
+from quabla.ops.rules import linearly, zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
 
@@ -38,8 +38,11 @@ def count(shape: Shape, axes: tuple[int, ...]) -> int:
 
 def spread(x: Value, t: TensorType, axes: tuple[int, ...]) -> Value:
     """A reduced value repeated along the reduced axes of ``t``."""
-    x = apply(RESHAPE, (x,), (kept(t.shape, axes),))
-    return apply(BROADCAST, (x,), (t.shape,))
+
+    def repeat(v: Value) -> Value:
+        return apply(BROADCAST, (apply(RESHAPE, (v,), (kept(t.shape, axes),)),), (t.shape,))
+
+    return linearly(repeat, x, repeat)
 
 
 def _reduced(types: Sequence[TensorType], params: Params) -> TensorType:
@@ -180,26 +183,33 @@ MEAN: Final = define(
 # ---- max and min --------------------------------------------------------------------------------
 
 
-def _extremum_jvp(
-    operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params
-) -> Value | None:
-    """The mean of the tangents of the elements that equal the result, so that ties share the derivative equally.
+def _extremum_jvp(missing: str) -> Callable[..., Value | None]:
+    """The mean of the tangents of the elements that attain the result, so that ties share the derivative equally.
 
-    Where the result is NaN no element equals it, and the tangent is 0/0, NaN too.
+    Where the result is NaN every element has the derivative NaN.
+
+    Args:
+        missing: how the elements that do not attain the result compare with it; none does with NaN.
     """
-    from quabla.ops.elementwise import COMPARE, WHERE
 
-    (x,) = operands
-    (tangent,) = tangents
-    if tangent is None:
-        return None
-    t = x.type
-    attained = apply(COMPARE, (x, spread(result, t, params[0])), ("equal",))
-    total = apply(SUM, (apply(WHERE, (attained, tangent, zeros(t))),), params)
-    return total / apply(SUM, (cast(attained, t.dtype),), params)
+    def jvp(operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params) -> Value | None:
+        from quabla.ops.elementwise import COMPARE, WHERE
+
+        (x,) = operands
+        (tangent,) = tangents
+        if tangent is None:
+            return None
+        t = x.type
+        missed = apply(COMPARE, (x, spread(result, t, params[0])), (missing,))
+        total = apply(SUM, (apply(WHERE, (missed, zeros(t), tangent)),), params)
+        ties = float(count(t.shape, params[0])) - apply(SUM, (cast(missed, t.dtype),), params)
+        undefined = apply(COMPARE, (result, result), ("not_equal",))
+        return total / apply(WHERE, (undefined, scalar(nan, t.dtype), ties))
+
+    return jvp
 
 
-def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
+def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str, missing: str) -> Op:
     def kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
         axes = params[0]
         return lambda x: ufunc.reduce(x, axes)
@@ -217,7 +227,7 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
         kernel=kernel,
         exact_f32=True,
         may_alias=False,
-        jvp=_extremum_jvp,
+        jvp=_extremum_jvp(missing),
         batch=_batch(lambda: op),
         stablehlo=lower,
         fold=_fold(splat_survives=True),
@@ -227,10 +237,10 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
 
 
 MAX: Final = _extremum(
-    "max", "The largest element along axes; NaN if there is one. Of bools: any.", np.maximum, "maximum"
+    "max", "The largest element along axes; NaN if there is one. Of bools: any.", np.maximum, "maximum", "less"
 )
 MIN: Final = _extremum(
-    "min", "The smallest element along axes; NaN if there is one. Of bools: all.", np.minimum, "minimum"
+    "min", "The smallest element along axes; NaN if there is one. Of bools: all.", np.minimum, "minimum", "greater"
 )
 
 

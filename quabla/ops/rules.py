@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quabla.ops.dispatch import Value, apply, full
 from quabla.ops.registry import REGISTRY
 from quabla.ops.types import Shape, TensorType
 
-__all__ = ["align", "as_factor", "mapped_size", "move_mapped_first", "ones", "unbroadcast", "with_mapped_axis", "zeros"]
+__all__ = [
+    "add_selected",
+    "align",
+    "as_factor",
+    "linearly",
+    "mapped_size",
+    "move_mapped_first",
+    "ones",
+    "unbroadcast",
+    "with_mapped_axis",
+    "zeros",
+]
 
 
 def zeros(type: TensorType) -> Value:
@@ -66,6 +77,47 @@ def move_mapped_first(x: Value, axis: int) -> Value:
     return apply(REGISTRY["transpose"], (x,), ((axis, *(i for i in range(x.type.ndim) if i != axis)),))
 
 
+def _selection(x: Value) -> tuple[Value, Value, int] | None:
+    """The mask, what it selects and the operand that is: of a value that is 0 elsewhere by a ``where``."""
+    if x.traced and x.op.name == "where":
+        mask, on_true, on_false = x.operands
+        if on_false.splat == 0.0:
+            return mask, on_true, 1
+        if on_true.splat == 0.0:
+            return mask, on_false, 2
+    return None
+
+
+def linearly(f: Callable[[Value], Value], x: Value, mask_too: Callable[[Value], Value] | None = None) -> Value:
+    """``f(x)`` for an ``f`` that is linear and acts on each element: inside the selection where ``x`` is selected from.
+
+    So a derivative that is infinite or NaN where nothing was selected never meets the zero that comes back from there,
+    and reverse mode agrees with forward mode, where the selection is the last step.
+
+    Args:
+        mask_too: what ``f`` does to the shape of a mask, where it changes shapes.
+    """
+    found = _selection(x)
+    if found is None:
+        return f(x)
+    mask, chosen, which = found
+    if mask_too is not None:  # as large as f takes it
+        mask, chosen = (apply(REGISTRY["broadcast"], (v,), (x.type.shape,)) for v in (mask, chosen))
+        mask = mask_too(mask)
+    r = linearly(f, chosen, mask_too)
+    nothing = zeros(r.type if mask_too is not None or r.type.ndim > x.type.ndim else x.type)
+    return apply(REGISTRY["where"], (mask, r, nothing) if which == 1 else (mask, nothing, r))
+
+
+def add_selected(x: Value, y: Value) -> Value:
+    """``x + y``, as one selection where both are selected by one mask and 0 elsewhere."""
+    a, b = _selection(x), _selection(y)
+    if a is None or b is None or a[0] is not b[0] or a[2] != b[2] or x.type is not y.type:
+        return x + y
+    r, nothing = a[1] + b[1], zeros(x.type)
+    return apply(REGISTRY["where"], (a[0], r, nothing) if a[2] == 1 else (a[0], nothing, r))
+
+
 def as_factor(ct: Value, factor: Any) -> Value | None:
     """``ct`` times a partial derivative, which is a value or the number 0, 1 or -1."""
     if factor is None:
@@ -73,5 +125,7 @@ def as_factor(ct: Value, factor: Any) -> Value | None:
     if isinstance(factor, (int, float)):
         if factor == 0:
             return None
-        return ct if factor == 1 else -ct if factor == -1 else ct * factor
-    return ct * factor
+        if factor == 1:
+            return ct
+        return linearly(lambda c: -c if factor == -1 else c * factor, ct)
+    return linearly(lambda c: c * factor, ct)

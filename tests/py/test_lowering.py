@@ -266,7 +266,8 @@ def test_guarded_products_are_rounded_before_they_are_added():
 
 
 @pytest.mark.parametrize(
-    ("op", "stablehlo"), [("log1p", "log_plus_one"), ("expm1", "exponential_minus_one"), ("tanh", "tanh"), ("cbrt", "cbrt")]
+    ("op", "stablehlo"),
+    [("log1p", "log_plus_one"), ("expm1", "exponential_minus_one"), ("tanh", "tanh"), ("cbrt", "cbrt")],
 )
 def test_what_xla_computes_inaccurately_is_written_out(op, stablehlo):
     module = lower(graph([F64], lambda x: node(op, x)))
