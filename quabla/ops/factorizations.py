@@ -14,7 +14,7 @@ import numpy as np
 from quabla.ops.dispatch import Value, apply, constant
 from quabla.ops.indexing import SLICE
 from quabla.ops.linalg import product, swapped
-from quabla.ops.records import infer_elementwise
+from quabla.ops.records import REALS, infer_elementwise
 from quabla.ops.registry import Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, with_mapped_axis
 from quabla.ops.shaping import RESHAPE
@@ -101,6 +101,8 @@ RATIO: Final = define(
         stablehlo=_ratio_stablehlo,
         samples=tuple(Sample(s) for s in (((2, 3), (2, 3)), ((2, 3), (3,)))),
         special=(((0.0, 0.0), 0.0), ((1.0, 0.0), np.inf), ((np.nan, 1.0), np.nan), ((0.0, np.nan), np.nan)),
+        domain=(REALS, REALS),
+        ulps=0.5,
     )
 )
 

@@ -12,12 +12,14 @@ from typing import Any, Final
 
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
-from quabla.ops.registry import Kernel, Op, Sample, define
+from quabla.ops.registry import Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
 __all__ = [
     "INF",
     "NAN",
+    "REALS",
+    "STEP",
     "PartialSlope",
     "binary_function",
     "binary_op",
@@ -30,6 +32,9 @@ __all__ = [
 
 INF: Final = math.inf
 NAN: Final = math.nan
+REALS: Final = (-INF, INF)
+#: What holds for steps, whose derivative is 0 by definition.
+STEP: Final = (Convention("everywhere", "0", "constant between jumps"),)
 
 #: ``(x, result) -> factor``: the derivative of an op with one operand; the factor is a value or 0, 1 or -1.
 Slope = Callable[[Value, Value], Any]
@@ -66,6 +71,9 @@ def unary_op(
     lo: float = 0.3,
     hi: float = 0.9,
     special: tuple[tuple[float, float], ...] = (),
+    domain: tuple[float, float] = REALS,
+    ulps: float = 2.0,
+    conventions: tuple[Convention, ...] = (),
     exact_f32: bool = False,
     fold: Callable[..., Any] | None = None,
     source: str = "",
@@ -81,6 +89,9 @@ def unary_op(
         lo: the least operand for tests, inside the smooth domain.
         hi: the greatest one.
         special: results at signed zeros, infinities and edges. NaN gives NaN.
+        domain: the interval outside of which the result is NaN.
+        ulps: as in the record.
+        conventions: as in the record.
         exact_f32: as in the record.
         fold: as in the record.
         source: as in the record.
@@ -100,6 +111,9 @@ def unary_op(
             fold=fold,
             samples=(Sample(((2, 3),), (), lo, hi), Sample(((),), (), lo, hi)),
             special=(*(((x,), r) for x, r in special), ((NAN,), NAN)),
+            domain=(domain,),
+            ulps=ulps,
+            conventions=conventions,
             source=source,
         )
     )
@@ -115,6 +129,8 @@ def binary_op(
     lo: float | tuple[float, float] = 0.3,
     hi: float | tuple[float, float] = 0.9,
     special: tuple[tuple[float, float, float], ...] = (),
+    ulps: float = 2.0,
+    conventions: tuple[Convention, ...] = (),
     exact_f32: bool = False,
     fold: Callable[..., Any] | None = None,
     source: str = "",
@@ -130,6 +146,8 @@ def binary_op(
         lo: the least operands for tests, inside the smooth domain: one number, or one for each operand.
         hi: the greatest ones.
         special: ``(x, y, result)`` at signed zeros, infinities, NaN and edges.
+        ulps: as in the record.
+        conventions: as in the record.
         exact_f32: as in the record.
         fold: as in the record.
         source: as in the record.
@@ -152,6 +170,9 @@ def binary_op(
             fold=fold,
             samples=tuple(Sample(s, (), lo, hi) for s in (((2, 3), (2, 3)), ((2, 3), (3,)), ((), (2, 1)))),
             special=tuple(((x, y), r) for x, y, r in special),
+            domain=(REALS, REALS),
+            ulps=ulps,
+            conventions=conventions,
             source=source,
         )
     )

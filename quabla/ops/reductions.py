@@ -14,7 +14,7 @@ import numpy as np
 from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import linearly, zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
@@ -232,6 +232,10 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str, missing:
         stablehlo=lower,
         fold=_fold(splat_survives=True),
         samples=(*_SAMPLES, Sample(((2, 3),), ((1,),), dtypes=(dtypes.bool_,))),
+        conventions=(
+            Convention("several extreme elements", "equal shares", "agrees with maximum and minimum"),
+            Convention("a NaN among the elements", "NaN for all", "which of them is extreme is unknown"),
+        ),
     )
     return define(op)
 

@@ -100,43 +100,43 @@ def _arctan_slope(x: Value, r: Value) -> Value:
 
 SIN: Final = unary_op(
     "sin", "The sine of an angle in radians.", np.sin, lambda x, r: cos(x), "stablehlo.sine",
-    special=(*_ODD, (INF, NAN), (-INF, NAN)),
+    ulps=1.0, special=(*_ODD, (INF, NAN), (-INF, NAN)),
 )  # fmt: skip
 COS: Final = unary_op(
     "cos", "The cosine of an angle in radians.", np.cos, lambda x, r: -sin(x), "stablehlo.cosine",
-    special=((0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)),
+    ulps=1.0, special=((0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)),
 )  # fmt: skip
 TAN: Final = unary_op(
     "tan", "The tangent of an angle in radians.", np.tan, lambda x, r: 1.0 + r * r, "stablehlo.tan",
-    special=(*_ODD, (INF, NAN), (-INF, NAN)),
+    ulps=1.0, special=(*_ODD, (INF, NAN), (-INF, NAN)),
 )  # fmt: skip
 ARCSIN: Final = unary_op(
     "arcsin", "The angle from -pi/2 to pi/2 with this sine.", np.arcsin, _arcsin_slope,
     decomposed("arcsin", lambda x: x.atan2(((1.0 - x) * (1.0 + x)).sqrt())),
-    special=(*_ODD, (1.0, _PI / 2), (-1.0, -_PI / 2), (1.5, NAN), (INF, NAN)),
+    domain=(-1.0, 1.0), ulps=1.0, special=(*_ODD, (1.0, _PI / 2), (-1.0, -_PI / 2), (1.5, NAN), (INF, NAN)),
 )  # fmt: skip
 ARCCOS: Final = unary_op(
     "arccos", "The angle from 0 to pi with this cosine.", np.arccos, lambda x, r: -_arcsin_slope(x, r),
     decomposed("arccos", lambda x: ((1.0 - x) * (1.0 + x)).sqrt().atan2(x)),
-    special=((1.0, 0.0), (0.0, _PI / 2), (-1.0, _PI), (1.5, NAN), (-INF, NAN)),
+    domain=(-1.0, 1.0), ulps=1.0, special=((1.0, 0.0), (0.0, _PI / 2), (-1.0, _PI), (1.5, NAN), (-INF, NAN)),
 )  # fmt: skip
 ARCTAN: Final = unary_op(
     "arctan", "The angle from -pi/2 to pi/2 with this tangent.", np.arctan, _arctan_slope,
     decomposed("arctan", lambda x: x.atan2(1.0)),
-    special=(*_ODD, (INF, _PI / 2), (-INF, -_PI / 2)),
+    ulps=1.0, special=(*_ODD, (INF, _PI / 2), (-INF, -_PI / 2)),
 )  # fmt: skip
 
 
 # ---- hyperbolic ---------------------------------------------------------------------------------
 
-#: exp does not overflow below; sinh and cosh reach further, by the square of half the exponential.
+#: exp does not overflow below; sinh and cosh reach a little further.
 _EXP_OVERFLOWS: Final = {"f64": 709.0, "f32": 88.0}
 
 
 def _far(a: Term, near: Term) -> Term:
     """``near``, but ``exp(a) / 2`` without overflow where ``exp(a)`` does."""
-    h = (0.5 * a).exp()
-    return select(a > _EXP_OVERFLOWS[a.type.dtype.mlir], 0.5 * h * h, near)
+    limit = _EXP_OVERFLOWS[a.type.dtype.mlir]
+    return select(a > limit, (a - limit).exp() * (0.5 * math.exp(limit)), near)
 
 
 def _sinh_formula(x: Term) -> Term:
@@ -205,11 +205,11 @@ ARCSINH: Final = unary_op(
 ARCCOSH: Final = unary_op(
     "arccosh", "The non-negative number with this hyperbolic cosine.", np.arccosh,
     lambda x, r: rsqrt(x - 1.0) * rsqrt(x + 1.0), decomposed("arccosh", _arccosh_formula), lo=1.2, hi=3.0,
-    special=((1.0, 0.0), (0.5, NAN), (-2.0, NAN), (INF, INF), (-INF, NAN)),
+    domain=(1.0, INF), special=((1.0, 0.0), (0.5, NAN), (-2.0, NAN), (INF, INF), (-INF, NAN)),
 )  # fmt: skip
 ARCTANH: Final = unary_op(
     "arctanh", "The number with this hyperbolic tangent.", np.arctanh, lambda x, r: 1.0 / _one_minus_square(x),
-    decomposed("arctanh", _arctanh_formula), special=(*_ODD, (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)),
+    decomposed("arctanh", _arctanh_formula), domain=(-1.0, 1.0), special=(*_ODD, (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)),
 )  # fmt: skip
 
 
@@ -228,7 +228,7 @@ def _softplus_kernel(x: Any) -> Any:
 
 EXP: Final = unary_op(
     "exp", "The exponential function.", np.exp, lambda x, r: r, "stablehlo.exponential",
-    special=((0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1.0, math.e)),
+    ulps=1.0, special=((0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1.0, math.e)),
 )  # fmt: skip
 EXPM1: Final = unary_op(
     "expm1", "exp(x) - 1, accurate near 0.", np.expm1, lambda x, r: exp(x), "stablehlo.exponential_minus_one",
@@ -258,17 +258,18 @@ def _log_in_base(name: str, base: float, scale: float, kernel: Any) -> Op:
 
     return unary_op(
         name, f"The logarithm in base {base:g}.", kernel, lambda x, r: scale / x, decomposed(name, formula),
+        domain=(0.0, INF),
         special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF), (base**3, 3.0)),
     )  # fmt: skip
 
 
 LOG: Final = unary_op(
     "log", "The natural logarithm.", np.log, lambda x, r: 1.0 / x, "stablehlo.log",
-    special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF)),
+    domain=(0.0, INF), ulps=1.0, special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF)),
 )  # fmt: skip
 LOG1P: Final = unary_op(
     "log1p", "log(1 + x), accurate near 0.", np.log1p, lambda x, r: 1.0 / (1.0 + x), "stablehlo.log_plus_one",
-    special=(*_ODD, (-1.0, -INF), (-1.5, NAN), (-INF, NAN), (INF, INF)),
+    domain=(-1.0, INF), special=(*_ODD, (-1.0, -INF), (-1.5, NAN), (-INF, NAN), (INF, INF)),
 )  # fmt: skip
 LOG2: Final = _log_in_base("log2", 2.0, math.log2(math.e), np.log2)
 LOG10: Final = _log_in_base("log10", 10.0, math.log10(math.e), np.log10)

@@ -74,3 +74,8 @@ def smooth_function(op: Op, sample: Sample):
     if not sample.symmetric:
         return f
     return lambda *operands: f(*[0.5 * (x + qb.swapaxes(x, -1, -2)) for x in operands])
+
+
+def special_operands(inputs: tuple[float, ...], width: type) -> list[Tensor]:
+    """The operands of a special value: bools stay bools, numbers take the width."""
+    return [tensor(np.asarray(x, bool if isinstance(x, bool) else width)) for x in inputs]
