@@ -93,7 +93,8 @@ _TAYLOR: Final = [1.0 / math.factorial(k) for k in range(22, 1, -1)]
 
 def _expm1(x: Term) -> Term:
     """``exp(x) - 1``, by Taylor's series where that cancels; XLA's errs by up to 4 ulp."""
-    return select(abs(x - 0.2) < 0.9, x + x * x * _horner(x, _TAYLOR), x.exp() - 1.0)
+    near = select(x.eq(0.0), x, x + x * x * _horner(x, _TAYLOR))  # keeps the sign of zero
+    return select(abs(x - 0.2) < 0.9, near, x.exp() - 1.0)
 
 
 #: The eighth convergent of Lambert's continued fraction (DLMF 4.39.1), x / (1 + x**2 / (3 + x**2 / (5 + ...))), is
@@ -105,7 +106,7 @@ _Q: Final = (1.0, 630.0, 51975.0, 945945.0, 2027025.0)
 def _tanh(x: Term) -> Term:
     """The hyperbolic tangent; XLA's errs by up to 7 ulp."""
     a, z = abs(x), x * x
-    near = x - x * (z * _horner(z, _P) / _horner(z, _Q))
+    near = select(x.eq(0.0), x, x - x * (z * _horner(z, _P) / _horner(z, _Q)))  # keeps the sign of zero
     return select(a < 0.625, near, x.sign() * (1.0 - 2.0 / ((2.0 * a).exp() + 1.0)))
 
 

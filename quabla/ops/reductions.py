@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import nan, prod
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -314,6 +314,40 @@ CUMSUM: Final = define(
 
 # ---- public functions ---------------------------------------------------------------------------
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ARGUMENTS: Final = {
+    "x": "array-like.",
+    "axis": "an axis, several, or None for all.",
+    "keepdims": "keep the reduced axes with extent 1.",
+    "ddof": (
+        "the sum of squares is divided by the number of elements less ``ddof``; where that leaves nothing, the result\n"
+        "            is infinite or NaN."
+    ),
+}
+
+
+def over_axes(*refused: str) -> Callable[[F], F]:
+    """Document the arguments and errors that reductions share, in front of the example.
+
+    Args:
+        refused: what else is a ValueError than an axis that does not exist.
+    """
+
+    def document(function: F) -> F:
+        code: Any = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
+        names = code.co_varnames[: code.co_argcount]
+        arguments = "".join(f"        {name}: {_ARGUMENTS[name]}\n" for name in names)
+        text, example, rest = (function.__doc__ or "").partition("    Example:")
+        function.__doc__ = (
+            f"{text}    Args:\n{arguments}\n    Raises:\n"
+            f"        ValueError: for {', '.join(refused)}, and axes that do not exist or are given twice.\n\n"
+            f"{example}{rest}"
+        )
+        return function
+
+    return document
+
 
 def reducible(name: str, x: object, axis: object) -> tuple[Value, tuple[int, ...]]:
     """A float array and the axes to reduce it over.
@@ -331,16 +365,9 @@ def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
     return reshaped(r, kept(v.type.shape, axes)) if keepdims else r
 
 
+@over_axes("bool arrays")
 def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The sum over axes; float32 values are added in float64 and the result rounded once.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -350,16 +377,9 @@ def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(SUM, x, axis, keepdims)
 
 
+@over_axes("bool arrays")
 def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The arithmetic mean over axes; NaN of no elements.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -369,16 +389,9 @@ def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MEAN, x, axis, keepdims)
 
 
+@over_axes("bool arrays", "no elements")
 def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The largest element along axes, NaN if there is one. Ties share the derivative equally.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, no elements, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -388,16 +401,9 @@ def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MAX, x, axis, keepdims)
 
 
+@over_axes("bool arrays", "no elements")
 def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The smallest element along axes, NaN if there is one. Ties share the derivative equally.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, no elements, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quabla.ops.dispatch import Value, apply, full
+from quabla.ops.dispatch import Value, apply, constant, full
 from quabla.ops.registry import REGISTRY
-from quabla.ops.types import Shape, TensorType
+from quabla.ops.types import Const, Shape, TensorType
 
 __all__ = [
     "add_selected",
@@ -78,8 +78,13 @@ def move_mapped_first(x: Value, axis: int) -> Value:
 
 
 def _selection(x: Value) -> tuple[Value, Value, int] | None:
-    """The mask, what it selects and the operand that is: of a value that is 0 elsewhere by a ``where``."""
-    if x.traced and x.op.name == "where":
+    """The mask, what it selects and the operand that is: of a value that is 0 elsewhere by a ``where`` or as given."""
+    if not x.traced:
+        return None
+    if x.op.name == "constant" and x.splat is None:
+        nonzero = x.params[0].array != 0
+        return None if nonzero.all() else (constant(Const(nonzero)), x, 1)
+    if x.op.name == "where":
         mask, on_true, on_false = x.operands
         if on_false.splat == 0.0:
             return mask, on_true, 1
@@ -101,6 +106,10 @@ def linearly(f: Callable[[Value], Value], x: Value, mask_too: Callable[[Value], 
     if found is None:
         return f(x)
     mask, chosen, which = found
+    if chosen is x:
+        r = f(x)
+        mask = mask if mask_too is None else mask_too(mask)
+        return apply(REGISTRY["where"], (mask, r, zeros(r.type)))
     if mask_too is not None:  # as large as f takes it
         mask, chosen = (apply(REGISTRY["broadcast"], (v,), (x.type.shape,)) for v in (mask, chosen))
         mask = mask_too(mask)
