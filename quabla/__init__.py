@@ -11,7 +11,7 @@ from quabla.array import Array, Tensor, TensorView
 from quabla.config import config
 from quabla.control import cond, fori_loop, scan, while_loop
 from quabla.devices import devices
-from quabla.dtypes import bool_, dtype, float32, float64
+from quabla.dtypes import bool_, dtype, float32, float64, int32, int64
 from quabla.errors import (
     QuablaError,
     RetraceLimitError,
@@ -32,6 +32,7 @@ from quabla.functions.creation import (
     zeros,
     zeros_like,
 )
+from quabla.functions.items import take, take_along_axis
 from quabla.functions.math import (
     clip,
     equal,
@@ -146,8 +147,10 @@ from quabla.transforms.vectorize import vmap
 if TYPE_CHECKING:
     from quabla import linalg, random as random
     from quabla.compiler import Compiler, Executable, Program
+    from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import cholesky, solve
     from quabla.io import load, save
+    from quabla.ops.cumulative import cumprod
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
 
@@ -161,6 +164,14 @@ _LATER: _Final = {
     "checkpoint": "transforms.remat",
     "custom_jvp": "transforms.custom",
     "custom_vjp": "transforms.custom",
+    "argmax": "functions.sorting",
+    "argmin": "functions.sorting",
+    "argsort": "functions.sorting",
+    "compress": "functions.sorting",
+    "nonzero": "functions.sorting",
+    "searchsorted": "functions.sorting",
+    "sort": "functions.sorting",
+    "cumprod": "ops.cumulative",
     "linalg": "linalg",
     "load": "io",
     "random": "random",
@@ -210,6 +221,9 @@ __all__ = [
     "arcsinh",
     "arctan",
     "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
     "array",
     "asarray",
     "astype",
@@ -221,12 +235,14 @@ __all__ = [
     "checkpoint",
     "cholesky",
     "clip",
+    "compress",
     "concat",
     "cond",
     "config",
     "cos",
     "cosh",
     "cross",
+    "cumprod",
     "cumsum",
     "custom_jvp",
     "custom_vjp",
@@ -260,6 +276,8 @@ __all__ = [
     "greater_equal",
     "hessian",
     "hypot",
+    "int32",
+    "int64",
     "interp",
     "isfinite",
     "isinf",
@@ -291,6 +309,7 @@ __all__ = [
     "mod",
     "moveaxis",
     "nan_to_num",
+    "nonzero",
     "norm",
     "not_equal",
     "ones",
@@ -311,6 +330,7 @@ __all__ = [
     "save",
     "scan",
     "scatter_add",
+    "searchsorted",
     "sigmoid",
     "sign",
     "silu",
@@ -319,6 +339,7 @@ __all__ = [
     "softmax",
     "softplus",
     "solve",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -327,6 +348,8 @@ __all__ = [
     "std",
     "stop_gradient",
     "swapaxes",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensordot",

@@ -12,7 +12,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.dtypes import dtype
-from quabla.functions import math, statistics
+from quabla.functions import items, math, statistics
 from quabla.ops import casting, elementwise, indexing, linalg, reductions, shaping, transcendental
 from quabla.ops.dispatch import Value
 from quabla.ops.types import TensorType
@@ -159,7 +159,12 @@ class Methods:
     __or__ = _array_operator(math.logical_or)
     __invert__ = math.logical_not
 
-    __getitem__ = indexing.getitem
+    __getitem__ = items.getitem
+
+    @property
+    def at(self) -> items.At:
+        """``x.at[index].set(values)`` and ``add``, ``multiply``, ``max``, ``min``: ``x`` with parts replaced."""
+        return items.At(self)
 
     def __iter__(self) -> Iterator[Value]:
         return (self[i] for i in range(len(self)))

@@ -145,14 +145,15 @@ def cast(x: Value, dtype: dtype) -> Value:
     return apply(REGISTRY["cast"], (x,), (dtype,))
 
 
-def float_operand(name: str, x: object) -> Value:
-    """``x`` as a float value, for ops with one operand.
+def float_operand(name: str, x: object, *, ints: bool = False) -> Value:
+    """``x`` as a float value, or one of ints where ``ints`` allows them, for ops with one operand.
 
     Raises:
-        ValueError: for bool arrays, naming the op.
+        ValueError: for arrays of other dtypes, naming the op.
     """
     v = as_value(x)
-    if not v.type.dtype.is_float:
+    dtype = v.type.dtype
+    if not (dtype.is_float or (ints and dtype.is_int)):
         raise ValueError(f"{name}: needs a float array, got {v.type}; convert with astype{errors.at_user_line()}")
     return v
 
@@ -161,61 +162,84 @@ def bool_operand(name: str, x: object) -> Value:
     """``x`` as a bool value.
 
     Raises:
-        ValueError: for float arrays and numbers, naming the function.
+        ValueError: for arrays of other dtypes and numbers, naming the function.
     """
     v = as_value(x)
-    if v.type.dtype.is_float:
+    if not v.type.dtype.is_bool:
         raise ValueError(f"{name}: needs a bool array, got {v.type}; compare it with 0 first{errors.at_user_line()}")
     return v
 
 
-def promote(name: str, *operands: object) -> tuple[list[Value], bool]:
-    """Operands as values of one float dtype, and whether that dtype is weak.
+def promote(name: str, *operands: object, ints: bool = False) -> tuple[list[Value], bool]:
+    """Operands as values of one dtype, and whether that dtype is weak.
 
     Two arrays must have the same float dtype. Python numbers take the dtype of the arrays; so do results of a
-    bool array with a Python number (they are weak float64). A bool array next to a float one counts as 0 and 1.
+    bool or int array with a Python float (they are weak float64). A bool or int array next to a float one takes its
+    dtype, a bool array next to an int one counts as 0 and 1.
+
+    Args:
+        name: the op's name, for messages.
+        operands: arrays and numbers.
+        ints: whether the op is defined for int arrays alone.
 
     Raises:
-        ValueError: two different float dtypes; only bool arrays.
+        ValueError: two different float or int dtypes; only bool arrays; only int ones where ``ints`` is False.
         TypeError: an operand that is not array-like.
+        OverflowError: a Python int beyond the dtype.
     """
     values: list[Any] = [x if is_number(x) else as_value(x) for x in operands]
-    strong: dtype | None = None
-    weak = True
-    some_bool = False
-    for v in values:
-        if isinstance(v, (int, float, np.generic)):
-            continue
-        d = v.type.dtype
-        if not d.is_float:
-            some_bool = True
-        elif not v.weak:
-            weak = False
-            if strong is None:
-                strong = d
-            elif strong is not d:
-                raise ValueError(
-                    f"{name}: operands have dtypes {' and '.join(_dtype_names(values))}; "
-                    f"convert one with astype{errors.at_user_line()}"
-                )
-    numbers = any(isinstance(v, (int, float, np.generic)) for v in values)
-    if strong is None and some_bool and not numbers and not any(v.type.dtype.is_float for v in values):
-        raise ValueError(f"{name}: is not defined for bool arrays; convert with astype{errors.at_user_line()}")
+    arrays = [v for v in values if not is_number(v)]
+    numbers = [v for v in values if is_number(v)]
+    strong = _common_dtype(name, arrays, values)
+    weak = strong is None
     if strong is None:
-        weak = some_bool or any(not isinstance(v, (int, float, np.generic)) and v.weak for v in values)
-        strong = dtypes.float64
+        kinds = [v.type.dtype for v in arrays]
+        if arrays and not numbers and all(d.is_bool for d in kinds):
+            raise ValueError(f"{name}: is not defined for bool arrays; convert with astype{errors.at_user_line()}")
+        weak = bool(arrays)
+        loops = [d for d in kinds if d.is_int]  # counters of loops over ints
+        strong = loops[0] if loops and not any(d.is_float for d in kinds) else dtypes.float64
+    if strong.is_int and any(isinstance(n, (float, np.floating)) for n in numbers):
+        strong, weak = dtypes.float64, True
+    if strong.is_int and not ints:
+        raise ValueError(
+            f"{name}: is not defined for {strong!r} arrays; convert with astype(quabla.float64){errors.at_user_line()}"
+        )
     out = []
-    traced = any(not isinstance(v, (int, float, np.generic)) and v.traced for v in values)
+    traced = any(v.traced for v in arrays)
     for v in values:
-        if isinstance(v, (int, float, np.generic)):
-            const = splat_const(tensor_type((), strong), _number(name, v))
+        if is_number(v):
+            const = splat_const(tensor_type((), strong), _number(name, v, strong))
             out.append(constant(const) if traced else hooks.eager.wrap(const.array, const.type))
         else:
             out.append(cast(v, strong))
     return out, weak
 
 
-def _number(name: str, v: Any) -> float:
+def _common_dtype(name: str, arrays: list[Any], values: list[Any]) -> dtype | None:
+    """The dtype to which no array gives way: the one float dtype, else the one int dtype.
+
+    Raises:
+        ValueError: where there are two.
+    """
+    firm = [v.type.dtype for v in arrays if not v.weak and not v.type.dtype.is_bool]
+    chosen = [d for d in firm if d.is_float] or firm
+    if any(v.type.dtype.is_float for v in arrays) and chosen and chosen[0].is_int:
+        return None  # ints beside a weak float give a weak float
+    if any(d is not chosen[0] for d in chosen):
+        raise ValueError(
+            f"{name}: operands have dtypes {' and '.join(_dtype_names(values))}; "
+            f"convert one with astype{errors.at_user_line()}"
+        )
+    return chosen[0] if chosen else None
+
+
+def _number(name: str, v: Any, dtype: dtype) -> float | int:
+    if dtype.is_int:
+        n, limits = int(v), np.iinfo(dtype.numpy)
+        if not limits.min <= n <= limits.max:
+            raise OverflowError(f"{name}: the integer {v} does not fit {dtype!r}{errors.at_user_line()}")
+        return n
     try:
         return float(v)
     except OverflowError:
@@ -228,7 +252,7 @@ def _dtype_names(values: list[Any]) -> list[str]:
 
 def unary(op: Op, x: object, params: Params = ()) -> Value:
     """Apply an op with one float operand."""
-    v = float_operand(op.name, x)
+    v = float_operand(op.name, x, ints=op.ints)
     r = apply(op, (v,), params)
     return weakly(r, v.weak and r.type.dtype is v.type.dtype)
 
@@ -243,7 +267,7 @@ def weakly(result: Value, weak: bool) -> Value:
 
 
 def binary(op: Op, x: Any, y: Any, params: Params = ()) -> Value:
-    """Apply an elementwise op with two float operands, promoted to one dtype."""
+    """Apply an elementwise op with two operands, promoted to one dtype."""
     xt, yt = getattr(x, "type", None), getattr(y, "type", None)
     if type(xt) is TensorType:
         if type(yt) is TensorType:
@@ -255,6 +279,6 @@ def binary(op: Op, x: Any, y: Any, params: Params = ()) -> Value:
     elif x.__class__ is float and type(yt) is TensorType and yt.dtype.is_float:
         r = apply(op, (number_like(y, x), y), params)
         return weakly(r, y.weak and r.type.dtype.is_float)
-    (a, b), weak = promote(op.name, x, y)
+    (a, b), weak = promote(op.name, x, y, ints=op.ints)
     r = apply(op, (a, b), params)
-    return weakly(r, weak and r.type.dtype.is_float)
+    return weakly(r, weak and not r.type.dtype.is_bool)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from quabla.ops.dispatch import Value, apply, constant, full
+from quabla.dtypes import bool_
+from quabla.ops.dispatch import Value, apply, full, hooks
 from quabla.ops.registry import REGISTRY
-from quabla.ops.types import Const, Shape, TensorType
+from quabla.ops.types import Shape, TensorType, tensor_type
 
 __all__ = [
-    "add_selected",
     "align",
     "as_factor",
-    "linearly",
     "mapped_size",
     "move_mapped_first",
     "ones",
+    "sum_of",
     "unbroadcast",
     "with_mapped_axis",
+    "within_selection",
     "zeros",
 ]
 
@@ -77,56 +78,6 @@ def move_mapped_first(x: Value, axis: int) -> Value:
     return apply(REGISTRY["transpose"], (x,), ((axis, *(i for i in range(x.type.ndim) if i != axis)),))
 
 
-def _selection(x: Value) -> tuple[Value, Value, int] | None:
-    """The mask, what it selects and the operand that is: of a value that is 0 elsewhere by a ``where`` or as given."""
-    if not x.traced:
-        return None
-    if x.op.name == "constant" and x.splat is None:
-        nonzero = x.params[0].array != 0
-        return None if nonzero.all() else (constant(Const(nonzero)), x, 1)
-    if x.op.name == "where":
-        mask, on_true, on_false = x.operands
-        if on_false.splat == 0.0:
-            return mask, on_true, 1
-        if on_true.splat == 0.0:
-            return mask, on_false, 2
-    return None
-
-
-def linearly(f: Callable[[Value], Value], x: Value, mask_too: Callable[[Value], Value] | None = None) -> Value:
-    """``f(x)`` for an ``f`` that is linear and acts on each element: inside the selection where ``x`` is selected from.
-
-    So a derivative that is infinite or NaN where nothing was selected never meets the zero that comes back from there,
-    and reverse mode agrees with forward mode, where the selection is the last step.
-
-    Args:
-        mask_too: what ``f`` does to the shape of a mask, where it changes shapes.
-    """
-    found = _selection(x)
-    if found is None:
-        return f(x)
-    mask, chosen, which = found
-    if chosen is x:
-        r = f(x)
-        mask = mask if mask_too is None else mask_too(mask)
-        return apply(REGISTRY["where"], (mask, r, zeros(r.type)))
-    if mask_too is not None:  # as large as f takes it
-        mask, chosen = (apply(REGISTRY["broadcast"], (v,), (x.type.shape,)) for v in (mask, chosen))
-        mask = mask_too(mask)
-    r = linearly(f, chosen, mask_too)
-    nothing = zeros(r.type if mask_too is not None or r.type.ndim > x.type.ndim else x.type)
-    return apply(REGISTRY["where"], (mask, r, nothing) if which == 1 else (mask, nothing, r))
-
-
-def add_selected(x: Value, y: Value) -> Value:
-    """``x + y``, as one selection where both are selected by one mask and 0 elsewhere."""
-    a, b = _selection(x), _selection(y)
-    if a is None or b is None or a[0] is not b[0] or a[2] != b[2] or x.type is not y.type:
-        return x + y
-    r, nothing = a[1] + b[1], zeros(x.type)
-    return apply(REGISTRY["where"], (a[0], r, nothing) if a[2] == 1 else (a[0], nothing, r))
-
-
 def as_factor(ct: Value, factor: Any) -> Value | None:
     """``ct`` times a partial derivative, which is a value or the number 0, 1 or -1."""
     if factor is None:
@@ -136,5 +87,49 @@ def as_factor(ct: Value, factor: Any) -> Value | None:
             return None
         if factor == 1:
             return ct
-        return linearly(lambda c: -c if factor == -1 else c * factor, ct)
-    return linearly(lambda c: c * factor, ct)
+        if factor == -1:
+            return within_selection(ct, lambda x: -x)
+    return within_selection(ct, lambda x: x * factor)
+
+
+# ---- selections --------------------------------------------------------------------------------
+#
+# A tangent or cotangent that a selection has set to 0 has to stay 0, whatever it is multiplied by: the branch that is
+# not selected has no part in a derivative, where its own slope is infinite or NaN too. So what is linear and elementwise
+# goes into the selections around a value, and they stay outside. Selections in selections are followed two deep: the
+# user's, and one that the partial derivative of an op has for its singular points.
+
+SELECTIONS: Final = 2
+
+
+def within_selection(x: Value, f: Callable[[Value], Value], depth: int = SELECTIONS) -> Value:
+    """``f(x)`` for an ``f`` that is linear and elementwise; 0 wherever a selection has made ``x`` 0."""
+    kept = selected_operand(x) if depth else None
+    if kept is not None:
+        operands = list(x.operands)
+        operands[kept] = within_selection(operands[kept], f, depth - 1)
+        return apply(REGISTRY["where"], tuple(operands))
+    if depth and x.traced and x.splat is None and x.op.name == "constant":  # perhaps a selection by a constant, folded
+        there = x.params[0].array != 0
+        if not there.all():
+            mask = hooks.eager.wrap(there, tensor_type(there.shape, bool_))
+            return apply(REGISTRY["where"], (mask, f(x), zeros(x.type)))
+    return f(x)
+
+
+def selected_operand(x: Value) -> int | None:
+    """Where ``x`` is a selection between a value and 0, the operand that is the value; None for anything else."""
+    if not x.traced or x.op.name != "where":
+        return None
+    _, on_true, on_false = x.operands
+    return 1 if on_false.splat == 0.0 else 2 if on_true.splat == 0.0 else None
+
+
+def sum_of(a: Value, b: Value) -> Value:
+    """``a + b``; of two selections by one mask, the selection of the sum."""
+    kept = selected_operand(a)
+    if kept is None or kept != selected_operand(b) or a.operands[0] is not b.operands[0] or a.type is not b.type:
+        return a + b
+    operands = list(a.operands)
+    operands[kept] = sum_of(operands[kept], b.operands[kept])
+    return apply(REGISTRY["where"], tuple(operands))

@@ -9,9 +9,9 @@ import numpy as np
 
 from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, as_value, is_number, promote, scalar, weakly
-from quabla.ops.records import INF, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
+from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import unbroadcast, zeros
+from quabla.ops.rules import unbroadcast, within_selection, zeros
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
 __all__ = ["COMPARE", "GREATER", "WHERE", "choose", "compare", "gt", "test", "where"]
@@ -31,8 +31,8 @@ def _infer_compare(types: Sequence[TensorType], params: Params) -> TensorType:
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind}")
     check_one_dtype(types)
-    if not types[0].dtype.is_float and kind not in ("equal", "not_equal"):
-        raise ValueError(f"{kind} needs float operands, got {listed(types)}")
+    if types[0].dtype.is_bool and kind not in ("equal", "not_equal"):
+        raise ValueError(f"{kind} needs float or int operands, got {listed(types)}")
     return types[0].with_shape(broadcast_shapes(*[t.shape for t in types])).with_dtype(dtypes.bool_)
 
 
@@ -59,6 +59,7 @@ COMPARE: Final = define(
             *(Sample(((2, 3), (3,)), (kind,)) for kind in KINDS),
             Sample(((2, 3), (2, 3)), ("equal",), dtypes=(dtypes.bool_, dtypes.bool_)),
             Sample(((3,), ()), ("not_equal",), dtypes=(dtypes.bool_, dtypes.bool_)),
+            *(Sample(((2, 3), (3,)), (kind,), -4, 4, dtypes=(d, d)) for kind in ("less", "equal") for d in INTS),
         ),
         special=(((-0.0, 0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((-INF, INF), 1.0), ((INF, INF), 0.0)),
         domain=(REALS, REALS),
@@ -125,8 +126,11 @@ def _broadcast(x: Value, type: TensorType) -> Value:
 
 def _where_transpose(branch: int) -> Callable[..., Any]:
     def transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
-        kept = (ct, zeros(ct.type)) if branch == 1 else (zeros(ct.type), ct)
-        return unbroadcast(apply(WHERE, (operands[0], *kept)), operands[branch].type.shape)
+        def kept(x: Value) -> Value:
+            none = zeros(ct.type)
+            return apply(WHERE, (operands[0], *((x, none) if branch == 1 else (none, x))))
+
+        return unbroadcast(within_selection(ct, kept), operands[branch].type.shape)
 
     return transpose
 
@@ -148,6 +152,7 @@ WHERE: Final = define(
             Sample(((2, 3), (2, 3), (2, 3)), dtypes=(dtypes.bool_, dtypes.float64, dtypes.float64)),
             Sample(((3,), (), (2, 3)), dtypes=(dtypes.bool_, dtypes.float64, dtypes.float64)),
             Sample(((2,), (2,), (2,)), dtypes=(dtypes.bool_, dtypes.bool_, dtypes.bool_)),
+            *(Sample(((2, 3), (3,), ()), (), -4, 4, dtypes=(dtypes.bool_, d, d)) for d in INTS),
         ),
         special=(((True, 1.0, NAN), 1.0), ((False, NAN, -0.0), -0.0), ((True, -INF, 0.0), -INF)),
         domain=((False, True), REALS, REALS),
@@ -174,11 +179,11 @@ def compare(lhs: object, rhs: object, kind: str) -> Value:
         kind: ``equal``, ``not_equal``, ``less``, ``less_equal``, ``greater`` or ``greater_equal``.
 
     Raises:
-        ValueError: for different float dtypes, or shapes that do not broadcast.
+        ValueError: for different float or int dtypes, or shapes that do not broadcast.
     """
     operands: list[Any] = [v if is_number(v) else as_value(v) for v in (lhs, rhs)]
-    if any(is_number(v) or v.type.dtype.is_float for v in operands):
-        operands, _ = promote(kind, *operands)
+    if any(is_number(v) or not v.type.dtype.is_bool for v in operands):
+        operands, _ = promote(kind, *operands, ints=True)
     return apply(COMPARE, tuple(operands), (kind,))
 
 
@@ -188,12 +193,12 @@ def where(mask: object, on_true: object, on_false: object) -> Value:
     A derivative goes to the selected branch only, and none to the mask.
 
     Args:
-        mask: a bool array, or a float one, which holds where it is not 0.
-        on_true: a float or bool array or a number; two numbers give float64.
+        mask: a bool array, or one of numbers, which holds where it is not 0.
+        on_true: an array or a number; two numbers give float64.
         on_false: another one.
 
     Raises:
-        ValueError: for different float dtypes, or shapes that do not broadcast.
+        ValueError: for different float or int dtypes, or shapes that do not broadcast.
 
     Example:
         >>> import quabla as qb
@@ -201,13 +206,13 @@ def where(mask: object, on_true: object, on_false: object) -> Value:
         Tensor([1., 0.], dtype=float64)
     """
     m = as_value(mask)
-    if m.type.dtype.is_float:
+    if not m.type.dtype.is_bool:
         m = test(m, "not_equal", 0.0)
     branches: list[Any] = [v if is_number(v) else as_value(v) for v in (on_true, on_false)]
     if _all_bool(branches):
         x, y = (scalar(v, dtypes.bool_) if is_number(v) else v for v in branches)
         return apply(WHERE, (m, x, y))
-    (x, y), weak = promote("where", *branches)
+    (x, y), weak = promote("where", *branches, ints=True)
     return weakly(apply(WHERE, (m, x, y)), weak)
 
 
