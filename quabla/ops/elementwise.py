@@ -143,7 +143,10 @@ MUL: Final = binary_op(
 DIV: Final = binary_op(
     "div", "The quotient.", np.divide, (lambda x, y, r: 1.0 / y, lambda x, y, r: -(r / y)), "stablehlo.divide",
     exact_f32=True, ulps=0.5, fold=_fold_div,
-    special=((1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (INF, INF, NAN), (-1.0, INF, -0.0), (0.0, -3.0, -0.0)),
+    special=(
+        (1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (INF, INF, NAN), (-1.0, INF, -0.0), (0.0, -3.0, -0.0),
+        (NAN, 1.0, NAN),
+    ),
 )  # fmt: skip
 NEG: Final = unary_op(
     "neg", "The negative.", np.negative, lambda x, r: -1, "stablehlo.negate",

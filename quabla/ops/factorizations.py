@@ -100,7 +100,13 @@ RATIO: Final = define(
         vjp=_ratio_vjp,
         stablehlo=_ratio_stablehlo,
         samples=tuple(Sample(s) for s in (((2, 3), (2, 3)), ((2, 3), (3,)))),
-        special=(((0.0, 0.0), 0.0), ((1.0, 0.0), np.inf), ((np.nan, 1.0), np.nan), ((0.0, np.nan), np.nan)),
+        special=(
+            ((0.0, 0.0), 0.0),
+            ((1.0, 0.0), np.inf),
+            ((np.nan, 1.0), np.nan),
+            ((0.0, np.nan), np.nan),
+            ((1.0, np.inf), 0.0),
+        ),
         domain=(REALS, REALS),
         ulps=0.5,
     )
