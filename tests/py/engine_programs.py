@@ -1,4 +1,4 @@
-"""Programs that every engine must give the same answer for: each op and its derivatives, loops, matrices, edges.
+"""Programs that every engine must give the same answer for: each op and its derivatives, loops, matrices, solvers, edges.
 
 A program is a function of arrays, with operands in float32 but for a few in float64.
 """
@@ -15,7 +15,7 @@ from samples import CASES, IDS, arrays, op_function, sample_dtypes, smooth_funct
 import quabla as qb
 from quabla.ops.types import tensor_type
 
-__all__ = ["DERIVATIVES", "EDGES", "LOOPS", "MATRICES", "OPS", "SPECIAL", "EngineProgram"]
+__all__ = ["DERIVATIVES", "EDGES", "LOOPS", "MATRICES", "OPS", "SOLVERS", "SPECIAL", "EngineProgram"]
 
 
 class EngineProgram(NamedTuple):
@@ -169,6 +169,45 @@ def _matrices() -> Iterator[EngineProgram]:
 
 
 MATRICES = list(_matrices())
+
+
+# ---- solvers and differential equations -----------------------------------------------------------------
+
+
+def _solvers() -> Iterator[EngineProgram]:
+    y0, rates = f32([1.0, 0.5]), f32([[-0.5, 1.0], [-1.0, -0.3]])
+    fixed, adaptive = {"steps": 20}, {"rtol": 1e-4, "atol": 1e-6, "max_steps": 100}
+    for method in ("euler", "heun", "rk4", "dopri5", "tsit5", "rosenbrock23", "radau"):
+        options = fixed if method in ("euler", "heun", "rk4") else adaptive
+
+        def solution(y: Any, k: Any, method: str = method, options: Any = options) -> Any:
+            def slope(y: Any, t: Any, k: Any) -> Any:
+                return qb.matmul(k, y) - 0.1 * y**3
+
+            return qb.ode.odeint(slope, y, (0.0, 2.0), method=method, args=(k,), **options)
+
+        def loss(y: Any, k: Any, solution: Callable[..., Any] = solution) -> Any:
+            return qb.sum(solution(y, k) ** 2)
+
+        yield EngineProgram(method, solution, (y0, rates))
+        yield EngineProgram(f"grad-{method}", qb.grad(loss, argnums=(0, 1)), (y0, rates))
+    a, b = f32([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]]), f32([1.0, 2.0, 3.0])
+    for name in ("cg", "gmres"):
+        solve = getattr(qb.linalg, name)
+
+        def squares(a: Any, b: Any, solve: Callable[..., Any] = solve) -> Any:
+            return qb.sum(solve(lambda v, a: qb.matmul(a, v), b, tol=1e-6, args=(a,)) ** 2)
+
+        yield EngineProgram(name, qb.value_and_grad(squares, argnums=(0, 1)), (a, b))
+
+    def root(a: Any) -> Any:
+        return qb.newton(lambda x, a: x**3 + x - a, qb.ones_like(a), args=(a,), tol=1e-6)
+
+    yield EngineProgram("newton", qb.value_and_grad(lambda a: qb.sum(root(a))), (f32([2.0, 5.0]),))
+    yield EngineProgram("vmap-newton", qb.vmap(root), (f32([2.0, 5.0, 30.0]),))
+
+
+SOLVERS = list(_solvers())
 
 
 # ---- edges ----------------------------------------------------------------------------------------------
