@@ -1,4 +1,4 @@
-"""MLX gives the CPU's float32 answers: every op, its derivatives, loops, matrices and edges; its errors; threads."""
+"""MLX gives the CPU's float32 answers: every op, its derivatives, loops, matrices, solvers, edges; threads; training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from engine_programs import DERIVATIVES, EDGES, LOOPS, MATRICES, OPS, SPECIAL
+from engine_programs import DERIVATIVES, EDGES, LOOPS, MATRICES, OPS, SOLVERS, SPECIAL
 from random_programs import Quabla, random_program
 
 import quabla as qb
@@ -59,6 +59,11 @@ def test_loop(program):
 
 @programs(MATRICES)
 def test_matrix(program):
+    agree(program)
+
+
+@programs(SOLVERS)
+def test_solver(program):
     agree(program)
 
 
