@@ -16,8 +16,7 @@ from quabla.ops import dispatch
 from quabla.optim.gradient import GradientOptimizer, at_leaf, float_leaves
 from quabla.optim.progress import Progress
 from quabla.optim.settings import count
-from quabla.runtime import resident
-from quabla.tracing.engines import engine_for
+from quabla.tracing.engines import engine_for, resident_for
 from quabla.tracing.graph import Body, Graph, TraceTensor, alive, build
 from quabla.tracing.trace import Arguments, trace
 from quabla.transforms.autodiff import check_argnums, tree_of_arrays, value_and_grad
@@ -49,7 +48,7 @@ class Trainer:
         TypeError: another optimizer, or parameters that are not float arrays.
         ValueError: a loss that is not a rank-0 float array, ``batch_argnums`` that are out of range or repeated,
             parameters without arrays, or a device that is not spelled like one.
-        UnsupportedOperationError: a target that this build does not contain.
+        UnsupportedOperationError: a target that this build does not contain, or an op that it cannot run.
 
     Example:
         >>> loss = lambda p, x, y: qb.mean((p["w"] * x + p["b"] - y) ** 2)
@@ -97,7 +96,8 @@ class Trainer:
         self._lock: Final = threading.RLock()
         graph = _step_graph(loss, self._treedef, leaves, optimizer, args)
         state = len(leaves) * (1 + len(optimizer.moments))
-        self._steps: Final = resident(graph, state, target)
+        warn_of_float32(target, [x.type for x in (*leaves, *self._data.leaves) if not isinstance(x, (int, float))])
+        self._steps: Final = resident_for(graph, state, target)
         moments = [np.zeros(t.shape) for _ in optimizer.moments for t in self._types]
         self._steps.put([*(x.data for x in leaves), *moments], 0)
         value = _loss_graph(graph, len(leaves), state + len(optimizer.scalars(0)))

@@ -18,13 +18,18 @@ def _on_mlx(graph: Graph) -> engines.Engine:
     return MlxEngine(graph)
 
 
-def resident(graph: Graph, count: int, target: str) -> Any:
-    """A program that keeps the first ``count`` of its arguments, its state, in a target's buffers."""
-    if target == "mlx":
-        from quabla.runtime.mlx import Resident
-    else:
-        from quabla.runtime.resident import Resident
+def _kept_on_cpu(graph: Graph, count: int) -> engines.Resident:
+    from quabla.runtime.resident import Resident
+
+    return Resident(graph, count)
+
+
+def _kept_on_mlx(graph: Graph, count: int) -> engines.Resident:
+    from quabla.runtime.mlx import Resident
+
     return Resident(graph, count)
 
 
 engines.install(_on_mlx, "mlx")
+engines.install_resident(_kept_on_cpu)
+engines.install_resident(_kept_on_mlx, "mlx")
