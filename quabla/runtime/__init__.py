@@ -5,8 +5,6 @@ An engine knows the products of lowering, not how they were made.
 
 from __future__ import annotations
 
-from typing import Any
-
 from quabla.tracing import engines
 from quabla.tracing.graph import Graph
 
