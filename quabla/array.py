@@ -250,6 +250,7 @@ class Tensor(Methods, Array):
 
 # The slots' own setters pass by __setattr__, at a third of the cost of object.__setattr__.
 _new: Final = object.__new__
+_ndarray: Final = np.ndarray
 _set_data: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["data"].__set__
 _set_type: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["type"].__set__
 _set_weak: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["weak"].__set__
@@ -257,7 +258,7 @@ _set_weak: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["weak"].__set_
 
 def wrap(array: Any, type: TensorType) -> Tensor:
     """A Tensor over a NumPy array or scalar, which must have this type and never be written again."""
-    if array.__class__ is not np.ndarray:
+    if array.__class__ is not _ndarray:
         array = np.asarray(array, type.dtype.numpy)
     t = _new(Tensor)
     _set_data(t, array)

@@ -22,7 +22,7 @@ __all__ = ["NUMPY_OPERATORS", "Methods"]
 
 def _matrix_product(x1: Any, x2: Any) -> Value:
     for x in (x1, x2):
-        if len(x.shape) < 2:
+        if x.ndim < 2:
             raise ValueError(
                 f"@ needs matrices, got an array of shape {list(x.shape)}; quabla.matmul and quabla.dot take vectors"
                 f"{errors.at_user_line()}"

@@ -509,6 +509,10 @@ def select(index: object, shape: Shape) -> Selection:
     return Selection(tuple(slices), tuple(out), tuple(window))
 
 
+#: Items of an index that NumPy reads as we do.
+_PLAIN: Final = frozenset({int, slice, type(None), type(...)})
+
+
 def getitem(x: Value, index: object) -> Value:
     """``x[index]`` for a basic index: ints, slices of any step, None and one ``...``.
 
@@ -517,13 +521,18 @@ def getitem(x: Value, index: object) -> Value:
         IndexError: for an int out of range, too many indices or two ellipses.
     """
     items = index if isinstance(index, tuple) else (index,)
+    if not x.traced and _PLAIN.issuperset(map(type, items)):
+        try:
+            part = x.data[index]
+        except IndexError:
+            pass  # raised below, in our words
+        else:
+            return weakly(hooks.eager.wrap(part, x.type.with_shape(part.shape)), x.weak)
     if any(map(rows.is_traced, items)):
         return _rows(x, items)
     taken = select(index, x.type.shape)
     if not x.traced:  # one NumPy view, where a trace has an op for each axis
-        part = hooks.eager.wrap(x.data[taken.window], x.type.with_shape(taken.shape))
-        part.weak = x.weak
-        return part
+        return weakly(hooks.eager.wrap(x.data[taken.window], x.type.with_shape(taken.shape)), x.weak)
     for axis, item in enumerate(taken.slices):
         x = apply_weakly(SLICE, x, (axis, *(item if isinstance(item, tuple) else (item, 1, 1))))
     return x if x.type.shape == taken.shape else apply_weakly(RESHAPE, x, (taken.shape,))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes
-from quabla.ops.dispatch import Value, apply, as_value, is_number, promote, scalar, weakly
+from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
 from quabla.ops.records import INF, NAN, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, zeros
@@ -147,7 +147,7 @@ WHERE: Final = define(
 )
 
 
-def compare(lhs: object, rhs: object, kind: str) -> Value:
+def compare(lhs: Any, rhs: Any, kind: str) -> Value:
     """A comparison, elementwise, as a bool array.
 
     Args:
@@ -158,13 +158,14 @@ def compare(lhs: object, rhs: object, kind: str) -> Value:
     Raises:
         ValueError: for different float dtypes, or shapes that do not broadcast.
     """
-    operands: list[Any] = [v if is_number(v) else as_value(v) for v in (lhs, rhs)]
-    if any(is_number(v) or v.type.dtype.is_float for v in operands):
-        operands, _ = promote(kind, *operands)
-    return apply(COMPARE, tuple(operands), (kind,))
+    x = lhs if is_number(lhs) else as_value(lhs)
+    y = rhs if is_number(rhs) else as_value(rhs)
+    if is_number(x) or is_number(y) or x.type.dtype.is_float or y.type.dtype.is_float:
+        return binary(COMPARE, x, y, (kind,), kind)
+    return apply(COMPARE, (x, y), (kind,))
 
 
-def where(mask: object, on_true: object, on_false: object) -> Value:
+def where(mask: object, on_true: Any, on_false: Any) -> Value:
     """``on_true`` where ``mask`` holds, else ``on_false``, elementwise.
 
     A derivative goes to the selected branch only, and none to the mask.
@@ -185,20 +186,26 @@ def where(mask: object, on_true: object, on_false: object) -> Value:
     m = as_value(mask)
     if m.type.dtype.is_float:
         m = test(m, "not_equal", 0.0)
-    branches: list[Any] = [v if is_number(v) else as_value(v) for v in (on_true, on_false)]
-    if _all_bool(branches):
-        x, y = (scalar(v, dtypes.bool_) if is_number(v) else v for v in branches)
+    if _all_bool(on_true, on_false):
+        x, y = (scalar(v, dtypes.bool_) if is_number(v) else as_value(v) for v in (on_true, on_false))
         return apply(WHERE, (m, x, y))
-    (x, y), weak = promote("where", *branches)
-    return weakly(apply(WHERE, (m, x, y)), weak)
+    (x, y), weak = promote("where", on_true, on_false)
+    r = apply(WHERE, (m, x, y))
+    return weakly(r, True) if weak else r
 
 
-def _all_bool(branches: Sequence[Any]) -> bool:
+def _all_bool(*branches: Any) -> bool:
     """Whether all are bool and at least one is an array."""
-    arrays = [v for v in branches if not is_number(v)]
-    numbers = [v for v in branches if is_number(v)]
-    bools = [isinstance(v, (bool, np.bool_)) for v in numbers] + [v.type.dtype is dtypes.bool_ for v in arrays]
-    return bool(arrays) and all(bools)
+    some = False
+    for v in branches:
+        if is_number(v):
+            if not isinstance(v, (bool, np.bool_)):
+                return False
+        elif as_value(v).type.dtype.is_float:
+            return False
+        else:
+            some = True
+    return some
 
 
 gt: Final = binary_function(GREATER, name="gt")
@@ -207,14 +214,14 @@ gt: Final = binary_function(GREATER, name="gt")
 def test(x: Value, kind: str, y: Value) -> Value:
     """A comparison without promotion, for formulas: a number takes the dtype of ``x``."""
     if isinstance(y, (int, float)):
-        y = scalar(y, x.type.dtype)
+        y = number_like(x, y)
     return apply(COMPARE, (x, y), (kind,))
 
 
 def choose(mask: Value, x: Value, y: Value) -> Value:
     """``where`` without promotion, for formulas: a number takes the dtype of the other branch."""
     if isinstance(x, (int, float)):
-        x = scalar(x, y.type.dtype)
+        x = number_like(y, x)
     elif isinstance(y, (int, float)):
-        y = scalar(y, x.type.dtype)
+        y = number_like(x, y)
     return apply(WHERE, (mask, x, y))
