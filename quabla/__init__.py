@@ -58,6 +58,7 @@ from quabla.functions.math import (
     square,
 )
 from quabla.functions.products import (
+    cholesky,
     cross,
     diff,
     dot,
@@ -146,7 +147,7 @@ from quabla.transforms.vectorize import vmap
 if TYPE_CHECKING:
     from quabla import linalg, random as random
     from quabla.compiler import Compiler, Executable, Program
-    from quabla.functions.systems import cholesky, solve
+    from quabla.functions.systems import solve
     from quabla.io import load, save
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
@@ -156,7 +157,6 @@ _LATER: _Final = {
     "Compiler": "compiler",
     "Executable": "compiler",
     "Program": "compiler",
-    "cholesky": "functions.systems",
     "solve": "functions.systems",
     "checkpoint": "transforms.remat",
     "custom_jvp": "transforms.custom",

@@ -67,6 +67,17 @@ def _array_operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any
     return operator
 
 
+def _binary_method(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+    """The method of a function of ``x1`` and ``x2``; its operand is called ``rhs``."""
+
+    def method(self: Any, rhs: Any) -> Value:
+        return function(self, rhs)
+
+    method.__name__ = method.__qualname__ = function.__name__
+    method.__doc__ = function.__doc__
+    return method
+
+
 class Methods:
     """What eager and traced values have in common.
 
@@ -201,15 +212,15 @@ class Methods:
     stop_gradient = casting.stop_gradient
     astype = casting.astype
 
-    add = elementwise.add
-    sub = elementwise.sub
-    mul = elementwise.mul
-    div = elementwise.div
-    maximum = elementwise.maximum
-    minimum = elementwise.minimum
-    atan2 = elementwise.atan2
-    fmod = elementwise.fmod
-    gt = elementwise.gt
+    add = _binary_method(elementwise.add)
+    sub = _binary_method(elementwise.sub)
+    mul = _binary_method(elementwise.mul)
+    div = _binary_method(elementwise.div)
+    maximum = _binary_method(elementwise.maximum)
+    minimum = _binary_method(elementwise.minimum)
+    atan2 = _binary_method(elementwise.atan2)
+    fmod = _binary_method(elementwise.fmod)
+    gt = _binary_method(elementwise.gt)
     equal = math.equal
     not_equal = math.not_equal
     greater = math.greater

@@ -20,7 +20,7 @@ from quabla.ops.reductions import SUM
 from quabla.ops.shaping import BROADCAST, CONCAT, TRANSPOSE, pad_zeros, reshaped
 from quabla.ops.types import tensor_type
 
-__all__ = ["cross", "diff", "dot", "einsum", "interp", "kron", "outer", "polyval", "tensordot", "trapezoid"]
+__all__ = ["cholesky", "cross", "diff", "dot", "einsum", "interp", "kron", "outer", "polyval", "tensordot", "trapezoid"]
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -197,6 +197,25 @@ def _at(x: Value, i: int) -> Value:
 
 def _cyclic(x: Value, order: tuple[int, ...]) -> Value:
     return apply(GATHER, (x,), (x.type.ndim - 1, order))
+
+
+def cholesky(x: object) -> Value:
+    """``linalg.cholesky``: lower triangular factors L of symmetric positive definite matrices, ``x = L L^T``.
+
+    Args:
+        x: symmetric matrices, ``[..., n, n]``.
+
+    Raises:
+        ValueError: as ``linalg.cholesky``.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.cholesky(qb.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+        [[2.0, 0.0], [1.0, 2.0]]
+    """
+    from quabla.functions import systems
+
+    return systems.cholesky(x)
 
 
 # ---- differences and integrals ------------------------------------------------------------------

@@ -158,11 +158,13 @@ def compare(lhs: Any, rhs: Any, kind: str) -> Value:
     Raises:
         ValueError: for different float dtypes, or shapes that do not broadcast.
     """
-    x = lhs if is_number(lhs) else as_value(lhs)
-    y = rhs if is_number(rhs) else as_value(rhs)
-    if is_number(x) or is_number(y) or x.type.dtype.is_float or y.type.dtype.is_float:
-        return binary(COMPARE, x, y, (kind,), kind)
-    return apply(COMPARE, (x, y), (kind,))
+    if _is_bool(lhs) and _is_bool(rhs):
+        return apply(COMPARE, (as_value(lhs), as_value(rhs)), (kind,))
+    return binary(COMPARE, lhs, rhs, (kind,), kind)
+
+
+def _is_bool(x: Any) -> bool:
+    return not is_number(x) and not as_value(x).type.dtype.is_float
 
 
 def where(mask: object, on_true: Any, on_false: Any) -> Value:
