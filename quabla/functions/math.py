@@ -497,6 +497,7 @@ def floor_divide(x1: object, x2: object) -> Value:
     below = apply(WHERE, (opposite, test(r, "not_equal", 0.0), opposite))
     # The truncated quotient is whole but for rounding, which x / y alone would carry over the next whole number.
     truncated = apply(ROUND, (apply(DIV, (x - r, y)),))
+    truncated = choose(test(truncated, "equal", 0.0), 0.0 * apply(DIV, (x, y)), truncated)  # the sign of the quotient
     whole = choose(below, truncated - 1.0, truncated)
     return weakly(choose(test(y, "equal", 0.0), apply(DIV, (x, y)), whole), weak)
 

@@ -120,6 +120,42 @@ class Methods:
             raise TypeError(f"an array of rank 0 has no length and no rows{errors.at_user_line()}")
         return self.type.shape[0]
 
+    @property
+    def device(self) -> str:
+        """Where the array is: ``"cpu"``, as every array that is not inside a compiled program."""
+        return "cpu"
+
+    @property
+    def mT(self) -> Value:
+        """The matrices in the last two axes, transposed."""
+        return self.__array_namespace__().matrix_transpose(self)
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Self:
+        """The array itself, on its only device.
+
+        Raises:
+            ValueError: for another device than ``"cpu"``, and a stream.
+        """
+        if device != "cpu" or stream is not None:
+            raise ValueError(
+                f"arrays are on the device 'cpu', which has no streams, not {device!r}{errors.at_user_line()}"
+            )
+        return self
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The functions of the Python array API standard; see ``quabla.array_api``.
+
+        Raises:
+            ValueError: for a version of the standard later than 2024.12.
+        """
+        from quabla import array_api
+
+        if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(
+                f"the array API is there up to version 2024.12, not {api_version!r}{errors.at_user_line()}"
+            )
+        return array_api
+
     # ---- identity -------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
