@@ -18,6 +18,7 @@ from quabla.errors import (
     RetraceWarning,
     TracerError,
     UnsupportedOperationError,
+    hide_library_frames_in as _hidden,
 )
 from quabla.functions.creation import (
     arange,
@@ -146,7 +147,7 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import linalg, random as random
+    from quabla import array_api, linalg, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.systems import solve
     from quabla.io import load, save
@@ -158,6 +159,7 @@ _LATER: _Final = {
     "Compiler": "compiler",
     "Executable": "compiler",
     "Program": "compiler",
+    "array_api": "array_api",
     "solve": "functions.systems",
     "checkpoint": "transforms.remat",
     "custom_jvp": "transforms.custom",
@@ -178,13 +180,14 @@ def __getattr__(name: str) -> _Any:
 
     found = import_module(f"quabla.{module}")
     value = found if module == name else getattr(found, name)
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, _hidden({name: value}).get(name, value))
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
+
+globals().update(_hidden(globals()))
 
 __version__ = "0.1.0"
 
@@ -212,6 +215,7 @@ __all__ = [
     "arctan",
     "arctanh",
     "array",
+    "array_api",
     "asarray",
     "astype",
     "atan2",

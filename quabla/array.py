@@ -458,6 +458,11 @@ def numpy_operator(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[
     return getattr(ufunc, method)(*_untensored(tuple(inputs)), **_untensored(kwargs))
 
 
+for _class in (Tensor, TensorView):
+    for _name, _method in errors.hide_library_frames_in(vars(_class)).items():
+        setattr(_class, _name, _method)
+
+
 class _Eager:
     """How ops make eager results; see ``dispatch.Eager``."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quabla.errors import hide_library_frames_in
 from quabla.functions.norms import norm
 from quabla.functions.spectral import EighResult, QRResult, SVDResult, eigh, qr, svd
 from quabla.functions.systems import (
@@ -40,3 +41,5 @@ __all__ = [
     "solve_triangular",
     "svd",
 ]
+
+globals().update(hide_library_frames_in({name: globals()[name] for name in __all__}))

@@ -448,3 +448,6 @@ def _log(x: NumpyArray) -> NumpyArray:
     half = 0.5 * f * f
     r = z * _polynomial(_LOG, z)
     return k * _LN2[0] - ((half - (s * (half + r) + k * _LN2[1])) - f)
+
+
+globals().update(errors.hide_library_frames_in({name: globals()[name] for name in __all__}))

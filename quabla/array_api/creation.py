@@ -222,5 +222,6 @@ def _triangle(main: Any, x: Any, k: int, below: int) -> Value:
     v = dispatch.as_value(x)
     if k == 0 or v.type.ndim < 2:
         return main(v)
-    lower = np.tri(*v.type.shape[-2:], k - 1 + below, dtype=bool)
+    rows, columns = v.type.shape[-2:]
+    lower = np.tri(rows, columns, k - 1 + below, dtype=bool)
     return choose(creation.asarray(lower if below else ~lower), v, 0.0)

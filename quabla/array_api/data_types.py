@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from quabla.dtypes import dtype as DType
 from quabla.ops import casting, dispatch
 from quabla.ops.dispatch import Value
 
-__all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "isdtype", "result_type"]
+__all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 _KINDS: Final = {
     "bool": (dtypes.bool_,),
@@ -53,8 +53,22 @@ def finfo(type: Any, /) -> FloatInfo:
     if not d.is_float:
         raise ValueError(f"finfo: needs a float dtype, got {d!r}{errors.at_user_line()}")
     found: Any = np.finfo(d.numpy)
-    numbers = [float(getattr(found, name)) for name in ("eps", "max", "min", "smallest_normal")]
-    return FloatInfo(found.bits, *numbers, d)
+    smallest = float(found.smallest_normal)
+    return FloatInfo(found.bits, float(found.eps), float(found.max), float(found.min), smallest, d)
+
+
+def iinfo(type: Any, /) -> NoReturn:
+    """The range of an integer dtype, of which there is none.
+
+    Raises:
+        ValueError: always.
+
+    Example:
+        >>> iinfo(qb.float64)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: iinfo: needs an integer dtype, got quabla.float64...
+    """
+    raise ValueError(f"iinfo: needs an integer dtype, got {_dtype_of(type)!r}{errors.at_user_line()}")
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from quabla.functions import math
 from quabla.ops import elementwise, shaping, transcendental
-from quabla.ops.dispatch import Value, apply, as_value, bool_operand, float_operand, promote
+from quabla.ops.dispatch import Value, apply, as_value, float_operand, promote
 from quabla.ops.selection import COMPARE, WHERE, choose, test
 
 __all__ = [
@@ -30,24 +30,8 @@ negative = elementwise.neg
 pow = elementwise.power
 bitwise_and = math.logical_and
 bitwise_or = math.logical_or
+bitwise_xor = logical_xor = math.logical_xor
 bitwise_invert = math.logical_not
-
-
-def logical_xor(x1: Any, x2: Any, /) -> Value:
-    """Whether exactly one of two bools is true.
-
-    Raises:
-        ValueError: for float arrays or shapes that do not broadcast.
-
-    Example:
-        >>> logical_xor(qb.array([True, True]), qb.array([True, False])).tolist()
-        [False, True]
-    """
-    x, y = bool_operand("logical_xor", x1), bool_operand("logical_xor", x2)
-    return apply(COMPARE, (x, y), ("not_equal",))
-
-
-bitwise_xor = logical_xor
 
 
 def positive(x: Any, /) -> Value:

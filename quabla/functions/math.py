@@ -48,6 +48,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "logical_xor",
     "mod",
     "nan_to_num",
     "not_equal",
@@ -358,6 +359,21 @@ def logical_or(lhs: object, rhs: object) -> Value:
     """
     x, y = bool_operand("logical_or", lhs), bool_operand("logical_or", rhs)
     return apply(WHERE, (x, x, y))
+
+
+def logical_xor(lhs: object, rhs: object) -> Value:
+    """Whether exactly one is true, elementwise.
+
+    Raises:
+        ValueError: for float arrays or shapes that do not broadcast.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.array_api.logical_xor(qb.array([True, True]), qb.array([True, False])).tolist()
+        [False, True]
+    """
+    x, y = bool_operand("logical_xor", lhs), bool_operand("logical_xor", rhs)
+    return apply(COMPARE, (x, y), ("not_equal",))
 
 
 def logical_not(value: object) -> Value:

@@ -40,29 +40,26 @@ def _check_ranks(name: str, x: Any, rhs: Any) -> None:
 
 def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
     def operator(self: Any, other: Any) -> Value:
-        if isinstance(other, _OPERANDS):
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        try:
             return function(self, other)
-        return NotImplemented
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
-    return operator
+    return errors.hides_library_frames(operator)
 
 
 def _reflected(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
-    def operator(self: Any, other: Any) -> Value:
-        if isinstance(other, _OPERANDS):
-            return function(other, self)
-        return NotImplemented
-
-    return operator
+    return _operator(lambda self, other: function(other, self))
 
 
 def _array_operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
     """An operator whose other operand must be an array too."""
 
     def operator(self: Any, other: Any) -> Value:
-        if isinstance(other, _ARRAYS):
-            return function(self, other)
-        return NotImplemented
+        return function(self, other) if isinstance(other, _ARRAYS) else NotImplemented
 
     return operator
 
@@ -204,6 +201,7 @@ class Methods:
 
     __and__ = _array_operator(math.logical_and)
     __or__ = _array_operator(math.logical_or)
+    __xor__ = _array_operator(math.logical_xor)
     __invert__ = math.logical_not
 
     __getitem__ = indexing.getitem
@@ -341,6 +339,9 @@ class Methods:
         return systems.cholesky(self)
 
 
+for _name, _method in errors.hide_library_frames_in(vars(Methods)).items():
+    setattr(Methods, _name, _method)
+
 _ARRAYS: Final = (Methods, np.ndarray)
 _OPERANDS: Final = (Methods, int, float, np.ndarray, np.generic)
 
@@ -362,4 +363,5 @@ NUMPY_OPERATORS: Final[dict[Any, Callable[..., Value]]] = {
     np.not_equal: math.not_equal,
     np.bitwise_and: math.logical_and,
     np.bitwise_or: math.logical_or,
+    np.bitwise_xor: math.logical_xor,
 }

@@ -193,7 +193,7 @@ def _degrees_of_freedom(name: str, x: Value, axes: Axes, ddof: Any) -> float:
     return max(float(count(x.type.shape, axes) - ddof), 0.0)
 
 
-def var(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+def var(x: object, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Value:
     """The variance over axes: the mean squared distance from the mean, which is computed first.
 
     Args:
@@ -219,7 +219,7 @@ def var(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -
     return _result(r, v, _reduced_shape(v.type.shape, axes, keepdims))
 
 
-def std(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+def std(x: object, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Value:
     """The standard deviation over axes, without overflow of the squares; its derivatives where it is 0 are 0.
 
     Args:

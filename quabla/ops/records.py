@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from quabla import errors
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
 from quabla.ops.registry import Kernel, Op, Sample, define
@@ -161,7 +162,11 @@ def unary_function(op: Op, example: tuple[float, str] | None = None, name: str =
     """The public function of an op with one operand; the example is a number and its result as it prints."""
 
     def function(x: object) -> Value:
-        return dispatch.unary(op, x)
+        try:
+            return dispatch.unary(op, x)
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
     return _documented(
         function,
@@ -189,7 +194,11 @@ def binary_function(
     """The public function of an op with two operands; the example is two numbers and their result as it prints."""
 
     def function(x1: object, x2: object) -> Value:
-        return dispatch.binary(op, x1, x2)
+        try:
+            return dispatch.binary(op, x1, x2)
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
     return _documented(
         function,
@@ -224,4 +233,4 @@ def _documented(function: Any, name: str, example: tuple[Any, ...] | None, doc: 
         Tensor({result}, dtype=float64)
     """
     function.__doc__ = doc
-    return function
+    return errors.hides_library_frames(function)
