@@ -14,7 +14,7 @@ from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing.engines import Engine, engine_for
 from quabla.tracing.graph import Graph, TraceTensor, build
 from quabla.transforms import forward, reverse
-from quabla.transforms.regions import expanded
+from quabla.transforms.expansion import expanded
 from quabla.transforms.staging import captured_array, check_callable, shown
 
 __all__ = ["Compiler", "Executable", "Program"]

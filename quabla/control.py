@@ -16,7 +16,7 @@ from quabla.functions.shape import stack
 from quabla.ops import dispatch
 from quabla.ops.control import PUT
 from quabla.ops.dispatch import Value, apply, cast, full
-from quabla.ops.elementwise import COMPARE
+from quabla.ops.elementwise import COMPARE, WHERE
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import TensorType, tensor_type
@@ -339,29 +339,41 @@ def _weakly_as(x: Any, to: dtypes.dtype) -> Any:
 
 
 def while_loop(
-    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, *, operands: Sequence[Any] = ()
+    cond_fun: Callable[..., Any],
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    *,
+    operands: Sequence[Any] = (),
+    max_steps: int | None = None,
 ) -> Any:
     """A loop that runs as long as a predicate holds.
+
+    Reverse mode has to know how often a loop may run: with ``max_steps`` it keeps up to that many carries, or those at
+    the start of blocks, as for ``fori_loop``, and the loop has derivatives of every order in both modes.
 
     Args:
         cond_fun: ``cond_fun(carry, *operands)``, a rank-0 bool.
         body_fun: ``body_fun(carry, *operands) -> carry``.
         init_val: the first carry, a pytree of arrays and numbers.
         operands: further arguments for both functions.
+        max_steps: the loop stops after this number of iterations at the latest, a static positive int.
 
     Returns:
-        The first carry for which the predicate does not hold. Under ``vmap`` each lane stops on its own; a stopped
+        The first carry for which the predicate does not hold, or that after ``max_steps`` iterations. Under ``vmap`` each lane stops on its own; a stopped
         lane keeps its carry bit for bit.
 
     Raises:
-        TypeError: a predicate that is not a rank-0 bool.
-        ValueError: a carry that changes its shape or dtype; reverse-mode differentiation.
+        TypeError: a predicate that is not a rank-0 bool, or ``max_steps`` that is not a static int.
+        ValueError: a carry that changes its shape or dtype; ``max_steps`` below 1; reverse mode without ``max_steps``.
 
     Example:
         >>> import quabla as qb
-        >>> qb.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, 1.0)
-        Tensor(16., dtype=float64)
+        >>> double = lambda x: qb.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, x, max_steps=20)
+        >>> double(1.0), qb.grad(double)(1.0)
+        (Tensor(16., dtype=float64), Tensor(16., dtype=float64))
     """
+    if max_steps is not None and static_bound("while_loop", "max_steps", max_steps) < 1:
+        raise ValueError(f"while_loop: max_steps must be at least 1, got {max_steps}{errors.at_user_line()}")
     carry = Carry("while_loop", init_val, body_fun)
 
     def test(leaves: Sequence[Value]) -> Any:
@@ -373,10 +385,24 @@ def while_loop(
             raise TypeError(f"while_loop: the predicate must be a rank-0 bool, got {got}{errors.at_user_line()}")
         return pred
 
+    def step(leaves: Sequence[Value]) -> list[Value]:
+        return carry.next(body_fun(carry.rebuild(leaves), *operands))
+
     if not dispatch.emitters.graphs:
         leaves: list[Any] = carry.leaves
-        while test(leaves).data.item():
-            leaves = carry.next(body_fun(carry.rebuild(leaves), *operands))
+        ran = 0
+        while ran != max_steps and test(leaves).data.item():
+            leaves = step(leaves)
+            ran += 1
         return carry.rebuild(leaves)
-    outs = regions.while_(carry.leaves, test, lambda leaves: carry.next(body_fun(carry.rebuild(leaves), *operands)))
-    return carry.rebuild(outs)
+    if max_steps is None:
+        return carry.rebuild(regions.while_(carry.leaves, test, step))
+    most = full(regions.INDEX, float(max_steps))
+
+    def going(now: list[Value]) -> Value:
+        within = apply(COMPARE, (now[-1], most), ("less",))
+        return apply(WHERE, (within, test(now[:-1]), within))
+
+    counted = [*carry.leaves, full(regions.INDEX, 0.0)]
+    outs = regions.while_(counted, going, lambda now: [*step(now[:-1]), now[-1] + 1.0], int(max_steps))
+    return carry.rebuild(outs[:-1])

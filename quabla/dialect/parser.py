@@ -301,14 +301,14 @@ class _Parser(Cursor):
         if kind is FORI and bounds[0] >= bounds[1]:
             return values
         bodies, captured = closed(graphs, len(own))
-        params = (0,) if kind is COND else bounds
+        params = (0,) if kind is COND else bounds or (None,)
         return graph.emit_region(kind, [*values, *captured], params, bodies, types)
 
     def _region_operands(self, kind: RegionOp) -> tuple[list[tuple[str, TraceTensor]], tuple[int, ...]]:
         """What stands between the parentheses: named operands, then a loop's bounds."""
         operands: list[tuple[str, TraceTensor]] = []
         bounds: list[int] = []
-        wanted = ("lower", "upper") if kind is FORI else ()
+        wanted = {FORI: ("lower", "upper"), WHILE: ("bound",)}.get(kind, ())
         self._expect("(")
         while not self._accept(")"):
             if operands:
@@ -320,8 +320,11 @@ class _Parser(Cursor):
             else:
                 self._expect(wanted[len(bounds)])
                 self._expect("=")
+                column = self._pos
                 bounds.append(self._integer())
-        if len(bounds) != len(wanted):
+                if kind is WHILE and bounds[0] < 1:
+                    self._fail(f"the bound must be positive, got {bounds[0]}", column)
+        if len(bounds) != len(wanted) and kind is not WHILE:
             self._fail(f"needs the attribute '{wanted[len(bounds)]}'")
         return operands, tuple(bounds)
 

@@ -77,6 +77,8 @@ class _Printer:
         inside = [names[x] for x in (*first_operands(n), *captured_in_order(n))]
         if n.op is FORI:
             inside += [f"lower={n.params[0]}", f"upper={n.params[1]}"]
+        elif n.op is WHILE and n.params[0] is not None:
+            inside.append(f"bound={n.params[0]}")
         names.update((r, self.name()) for r in n.results)
         results = ", ".join([names[r] for r in n.results])
         types = ", ".join([repr(r.type) for r in n.results])

@@ -13,7 +13,7 @@ import numpy as np
 
 from quabla.dialect.checks import SourceError
 from quabla.dialect.definition import check_counts, checked_params, record_of
-from quabla.dialect.writer import ARGUMENT_CAPTURE, ARGUMENT_NAME, INDEX_OP
+from quabla.dialect.writer import ARGUMENT_CAPTURE, ARGUMENT_NAME, BOUND, INDEX_OP
 from quabla.dtypes import bool_
 from quabla.mlir import context, ir, place, read_type
 from quabla.ops.casting import CONSTANT
@@ -285,7 +285,7 @@ class _Reader:
             inner.values.update(zip(after.arguments, self._handed_on(before, inner), strict=True))
             outs = self.block(after, inner, "scf.yield")
         graph.finish(outs)
-        results = self._emit_region(op, scope, WHILE, first, (), [tested, graph]) if first else []
+        results = self._emit_region(op, scope, WHILE, first, (_bound(op),), [tested, graph]) if first else []
         last = _Scope(scope.graph, scope, before.arguments, results)
         scope.values.update(zip(op.results, self._handed_on(before, last), strict=True))
 
@@ -312,6 +312,16 @@ _STEPS: Final[dict[str, Callable[[_Reader, Any, _Scope], None]]] = {
     "tensor.extract": _Reader._condition,
     "ub.poison": _Reader._poison,
 }
+
+
+def _bound(op: Any) -> int | None:
+    """How often a scf.while runs at most, where it says so."""
+    if BOUND not in op.attributes:
+        return None
+    attribute = op.attributes[BOUND]
+    if not isinstance(attribute, ir.IntegerAttr) or attribute.value < 1:
+        raise _error(op, f"'scf.while' op: the attribute '{BOUND}' must be a positive integer, got {attribute}")
+    return attribute.value
 
 
 def _condition_type() -> Any:

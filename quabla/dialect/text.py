@@ -29,7 +29,8 @@ arguments first, a loop's counter and carries, and returns with ``yield``::
       yield %10
     }
 
-``while`` has two bodies with ``} do {`` between: a test that yields one bool, and the step.
+``while`` has two bodies with ``} do {`` between: a test that yields one bool, and the step. With ``bound=5`` among its
+operands it runs five times at most, which reverse mode has to know.
 
 Numbers are the shortest that give the same bits in their dtype. A constant whose elements are all equal is
 written as one number, another as nested lists; bools are 0 and 1; NaNs other than ``nan`` carry their bits,

@@ -4,7 +4,7 @@ Ops with regions become ops of the scf dialect over tensors, whose regions use v
 
     scf.for    a loop with a counter; its bounds are constants, and ``qb.index`` makes the counter a ``tensor<f64>``
     scf.if     a choice; ``tensor.extract`` makes its condition from a ``tensor<i1>``
-    scf.while  a loop with a test, whose condition is made likewise
+    scf.while  a loop with a test, whose condition is made likewise; ``qb.bound`` is how often it runs at most
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from quabla.mlir import ir, mlir_type
 from quabla.ops.types import TensorType
 from quabla.tracing.graph import COND, FORI, WHILE, Body, Graph, Node, RegionNode, TraceTensor
 
-__all__ = ["ARGUMENT_CAPTURE", "ARGUMENT_NAME", "INDEX_OP", "write", "write_func"]
+__all__ = ["ARGUMENT_CAPTURE", "ARGUMENT_NAME", "BOUND", "INDEX_OP", "write", "write_func"]
 
 #: The op that makes a loop's counter a tensor.
 INDEX_OP: Final = "qb.index"
 
+#: The attribute of a scf.while that says how often it runs at most, where that is known.
+BOUND: Final = "qb.bound"
 #: The argument attribute that keeps an argument's name.
 ARGUMENT_NAME: Final = "qb.name"
 #: The argument attribute that marks a hidden argument, which stands for an array from outside.
@@ -133,7 +135,8 @@ class _Block:
             condition = self._scalar(self._values[n.operands[0]], loc)
             made = ir.Operation.create(name, types, [condition], regions=2, loc=loc, ip=self._ip)
         else:
-            made = ir.Operation.create(name, types, first, regions=2, loc=loc, ip=self._ip)
+            attributes = {} if n.params[0] is None else {BOUND: ir.IntegerAttr.get(_index_type(), n.params[0])}
+            made = ir.Operation.create(name, types, first, regions=2, attributes=attributes, loc=loc, ip=self._ip)
         for r, (region, body) in enumerate(zip(made.regions, n.regions, strict=True)):
             own = body.args[: n.op.lead + len(first)]
             block_types = [_index_type()] * n.op.lead + [mlir_type(a.type) for a in own[n.op.lead :]]

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from quabla.ops.dispatch import Value, apply, full
+from quabla.dtypes import bool_
+from quabla.ops.dispatch import Value, apply, full, hooks
 from quabla.ops.registry import REGISTRY
-from quabla.ops.types import Shape, TensorType
+from quabla.ops.types import Shape, TensorType, tensor_type
 
-__all__ = ["align", "as_factor", "mapped_size", "move_mapped_first", "ones", "unbroadcast", "with_mapped_axis", "zeros"]
+__all__ = [
+    "align",
+    "as_factor",
+    "mapped_size",
+    "move_mapped_first",
+    "ones",
+    "sum_of",
+    "unbroadcast",
+    "with_mapped_axis",
+    "within_selection",
+    "zeros",
+]
 
 
 def zeros(type: TensorType) -> Value:
@@ -73,5 +85,51 @@ def as_factor(ct: Value, factor: Any) -> Value | None:
     if isinstance(factor, (int, float)):
         if factor == 0:
             return None
-        return ct if factor == 1 else -ct if factor == -1 else ct * factor
-    return ct * factor
+        if factor == 1:
+            return ct
+        if factor == -1:
+            return within_selection(ct, lambda x: -x)
+    return within_selection(ct, lambda x: x * factor)
+
+
+# ---- selections --------------------------------------------------------------------------------
+#
+# A tangent or cotangent that a selection has set to 0 has to stay 0, whatever it is multiplied by: the branch that is
+# not selected has no part in a derivative, where its own slope is infinite or NaN too. So what is linear and elementwise
+# goes into the selections around a value, and they stay outside. Selections in selections are followed two deep: the
+# user's, and one that the partial derivative of an op has for its singular points.
+
+SELECTIONS: Final = 2
+
+
+def within_selection(x: Value, f: Callable[[Value], Value], depth: int = SELECTIONS) -> Value:
+    """``f(x)`` for an ``f`` that is linear and elementwise; 0 wherever a selection has made ``x`` 0."""
+    kept = selected_operand(x) if depth else None
+    if kept is not None:
+        operands = list(x.operands)
+        operands[kept] = within_selection(operands[kept], f, depth - 1)
+        return apply(REGISTRY["where"], tuple(operands))
+    if depth and x.traced and x.splat is None and x.op.name == "constant":  # perhaps a selection by a constant, folded
+        there = x.params[0].array != 0
+        if not there.all():
+            mask = hooks.eager.wrap(there, tensor_type(there.shape, bool_))
+            return apply(REGISTRY["where"], (mask, f(x), zeros(x.type)))
+    return f(x)
+
+
+def selected_operand(x: Value) -> int | None:
+    """Where ``x`` is a selection between a value and 0, the operand that is the value; None for anything else."""
+    if not x.traced or x.op.name != "where":
+        return None
+    _, on_true, on_false = x.operands
+    return 1 if on_false.splat == 0.0 else 2 if on_true.splat == 0.0 else None
+
+
+def sum_of(a: Value, b: Value) -> Value:
+    """``a + b``; of two selections by one mask, the selection of the sum."""
+    kept = selected_operand(a)
+    if kept is None or kept != selected_operand(b) or a.operands[0] is not b.operands[0] or a.type is not b.type:
+        return a + b
+    operands = list(a.operands)
+    operands[kept] = sum_of(operands[kept], b.operands[kept])
+    return apply(REGISTRY["where"], tuple(operands))

@@ -11,7 +11,7 @@ from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
 from quabla.ops.records import INF, NAN, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import unbroadcast, zeros
+from quabla.ops.rules import unbroadcast, within_selection, zeros
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
 __all__ = ["COMPARE", "GREATER", "WHERE", "choose", "compare", "gt", "test", "where"]
@@ -119,8 +119,11 @@ def _broadcast(x: Value, type: TensorType) -> Value:
 
 def _where_transpose(branch: int) -> Callable[..., Any]:
     def transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
-        kept = (ct, zeros(ct.type)) if branch == 1 else (zeros(ct.type), ct)
-        return unbroadcast(apply(WHERE, (operands[0], *kept)), operands[branch].type.shape)
+        def kept(x: Value) -> Value:
+            none = zeros(ct.type)
+            return apply(WHERE, (operands[0], *((x, none) if branch == 1 else (none, x))))
+
+        return unbroadcast(within_selection(ct, kept), operands[branch].type.shape)
 
     return transpose
 

@@ -159,7 +159,7 @@ def _vmap(graph: Graph, options: Options) -> Graph:
 
 def _expanded(graph: Graph) -> Graph:
     """The graph with choices that differ by lane as both branches and a selection: modules hold no others."""
-    from quabla.transforms.regions import expanded
+    from quabla.transforms.expansion import expanded
 
     return expanded(graph)
 

@@ -11,7 +11,7 @@ from quabla.config import config
 from quabla.tracing import engines
 from quabla.tracing.graph import Graph
 from quabla.tracing.plan import Plan
-from quabla.transforms.regions import expanded
+from quabla.transforms.expansion import expanded
 
 __all__ = ["CpuEngine"]
 

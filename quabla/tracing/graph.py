@@ -203,7 +203,8 @@ class RegionOp:
 COND: Final = RegionOp("cond", fixed=1, carried=False)
 #: Runs its region for a counter from the first parameter up to the second.
 FORI: Final = RegionOp("fori", lead=1)
-#: Runs its second region as long as its first returns True.
+#: Runs its second region as long as its first returns True. The parameter is how often at most, where that is known;
+#: it is a promise that reverse mode relies on, and stops nothing.
 WHILE: Final = RegionOp("while")
 #: Runs its only region; the parameter is the rule that differentiates it.
 CALL: Final = RegionOp("call", carried=False)

@@ -15,6 +15,7 @@ from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
 from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
 from quabla.ops.linalg import MATMUL
+from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
 
 __all__ = ["Plan"]
@@ -86,7 +87,11 @@ class Plan:
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
+        run: list[tuple[Link, Step]] = []  # elementwise ops in a row
         for i, n in enumerate(nodes):
+            if run and (isinstance(n, RegionNode) or not (n.op is CONSTANT or _continues(run[0][0].node, n))):
+                steps.extend(self._chained(run, i, last, pinned))
+                run = []
             if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
@@ -121,8 +126,29 @@ class Plan:
                             slots = (*slots, self._slots[k])
                             break
                 drop = tuple([self._slots[k] for k in dying])
-            steps.append((kernel, slots, out, drop))
+            if fits(n):
+                run.append((Link(n, kernel), (kernel, slots, out, drop)))
+            else:
+                steps.append((kernel, slots, out, drop))
+        steps.extend(self._chained(run, len(nodes), last, pinned))
         return steps
+
+    def _chained(
+        self,
+        run: Sequence[tuple[Link, Step]],
+        end: int,
+        last: dict[TraceTensor, int],
+        pinned: set[TraceTensor],
+    ) -> list[Step]:
+        """Elementwise ops in a row as one step, where that saves an array."""
+        links = [link for link, _ in run]
+        kept = {n for n, _ in links if n in pinned or last.get(n, -1) >= end}
+        if len(links) < 2 or len(kept) == len(links):
+            return [step for _, step in run]
+        gone = {s for _, (_, _, _, drop) in run for s in drop}
+        made = {n for n, _ in links}
+        dropped = {k for n, _ in links for k in n.operands if k not in made and self._slots[k] in gone}
+        return [(Chain(links, self._slots, kept, dropped), (), -1, ())]
 
     def _region(self, n: RegionNode) -> Step:
         """The step that runs an op with regions: it reads and writes slots itself."""
@@ -161,6 +187,11 @@ class Plan:
         """The results for these input arrays, which are not written to."""
         with np.errstate(all="ignore"):
             return self.run(arrays)
+
+
+def _continues(n: TraceTensor, after: TraceTensor) -> bool:
+    """Whether an op can be in a chain with one before it."""
+    return fits(after) and after.type.shape == n.type.shape
 
 
 def execute(steps: Sequence[Step], v: list[Any]) -> None:

@@ -132,8 +132,10 @@ def _merged(inits: Values, changing: Sequence[int], outs: Values) -> list[Any]:
     return results
 
 
-def while_(inits: Values, test: Callable[[list[Any]], Any], step: Callable[[list[Any]], Values]) -> list[Any]:
-    """Emit a loop that runs while ``test(carries)``, a rank-0 bool, is True."""
+def while_(
+    inits: Values, test: Callable[[list[Any]], Any], step: Callable[[list[Any]], Values], bound: int | None = None
+) -> list[Any]:
+    """Emit a loop that runs while ``test(carries)``, a rank-0 bool, is True: ``bound`` times at most, if it is known."""
     outer = current_graph()
     first = [outer.lift(x) for x in inits]
     types = [x.type for x in first]
@@ -149,7 +151,7 @@ def while_(inits: Values, test: Callable[[list[Any]], Any], step: Callable[[list
     test_body = Body([*carries, *test_outside], tested.body().nodes, tested.outs)
     regions, captured = _closed([(test_body, test_outside), (step_body, outside)], len(changing))
     outs = outer.emit_region(
-        WHILE, [*(first[k] for k in changing), *captured], (), regions, [types[k] for k in changing]
+        WHILE, [*(first[k] for k in changing), *captured], (bound,), regions, [types[k] for k in changing]
     )
     return _merged(first, changing, outs)
 

@@ -15,9 +15,9 @@ from quabla.ops.rules import with_mapped_axis, zeros
 from quabla.tracing import regions
 from quabla.tracing.graph import CALL, Body, Graph, RegionNode, TraceTensor, current_graph
 from quabla.transforms import batching, reverse
+from quabla.transforms.bodies import Pull, chosen, emit, filled, spread
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import Env, inline
-from quabla.transforms.regions import Pull, chosen, emit, filled, spread
 
 __all__ = ["CallRule", "Residuals", "TangentRule", "VjpRule", "mapped_call", "reverse_only"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.registry import Op
-from quabla.ops.rules import as_factor, zeros
+from quabla.ops.rules import as_factor, sum_of, zeros
 from quabla.ops.shaping import BROADCAST
 from quabla.ops.types import Params
 from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
@@ -20,7 +20,7 @@ Tangent = Value | None
 
 def add_tangents(a: Tangent, b: Tangent) -> Tangent:
     """The sum of two tangents or cotangents."""
-    return b if a is None else a if b is None else a + b
+    return b if a is None else a if b is None else sum_of(a, b)
 
 
 def op_jvp(op: Op, operands: tuple[Value, ...], tangents: Sequence[Tangent], out: Value, params: Params) -> Tangent:

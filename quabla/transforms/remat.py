@@ -20,9 +20,9 @@ from quabla.tracing.graph import Graph, RegionNode, TraceTensor, outermost_graph
 from quabla.tracing.regions import depends
 from quabla.tracing.trace import Arguments, ResultTree
 from quabla.transforms import forward, reverse
+from quabla.transforms.bodies import Pull, chosen, emit, spread
 from quabla.transforms.call_rules import CallRule, mapped_call
 from quabla.transforms.forward import Tangent
-from quabla.transforms.regions import Pull, chosen, emit, spread
 from quabla.transforms.staging import check_callable, function_name
 
 __all__ = ["Checkpoint", "checkpoint", "remat"]

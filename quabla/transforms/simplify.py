@@ -78,6 +78,7 @@ def _emit_region(n: RegionNode, operands: Sequence[Value]) -> list[Value]:
             first,
             lambda now: _emit(test, [*merged(now), *captured])[0],
             lambda now: moved(_emit(step, [*merged(now), *captured])),
+            n.params[0],
         )
     return merged(outs)
 

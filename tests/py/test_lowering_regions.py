@@ -20,7 +20,7 @@ from quabla.runtime import cpu, xla
 from quabla.tracing.graph import build
 from quabla.tracing.plan import Plan
 from quabla.tracing.regions import branch, fori, while_
-from quabla.transforms.regions import expanded
+from quabla.transforms.expansion import expanded
 
 WIDTHS = pytest.mark.parametrize("width", [dtypes.float64, dtypes.float32], ids=str)
 

@@ -25,3 +25,18 @@ func.func @step(%x: tensor<f64>) -> tensor<f64> {
   }
   return %r : tensor<f64>
 }
+
+// -----
+
+// CHECK: regions_errors.mlir:[[# @LINE + 2]]:8: error: cannot emit text: 'scf.while' op: the attribute 'qb.bound' must be a positive integer, got 0 : index
+func.func @promise(%x: tensor<f64>, %p: tensor<i1>) -> tensor<f64> {
+  %r = scf.while (%a = %x) : (tensor<f64>) -> tensor<f64> {
+    %q = tensor.extract %p[] : tensor<i1>
+    scf.condition(%q) %a : tensor<f64>
+  } do {
+  ^bb0(%a: tensor<f64>):
+    %0 = "qb.add"(%a, %a) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    scf.yield %0 : tensor<f64>
+  } attributes {qb.bound = 0 : index}
+  return %r : tensor<f64>
+}

@@ -82,3 +82,40 @@ func.func @choice(%p: tensor<i1>, %x: tensor<3xf64>) -> tensor<3xf64> {
   }
   return %r : tensor<3xf64>
 }
+
+// a' = a a while a is below w, seven times at most. The forward loop keeps every a and counts; the backward loop runs as
+// often and multiplies the cotangent by 2 a, as the product's rule has it once for each factor. w only decides, so its
+// cotangent is 0.
+// CHECK-LABEL: func.func @bounded(
+// CHECK-SAME: %arg0: tensor<f64> {{.*}}, %arg1: tensor<f64> {{.*}}, %arg2: tensor<f64>
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
+// CHECK: [[KEPT:%.+]]:3 = scf.while ([[A:%.+]] = %arg0, [[ROWS:%.+]] = %{{.+}}, [[N:%.+]] = %{{.+}})
+// CHECK: [[L:%.+]] = "qb.compare"([[A]], %arg1) {kind = "less"}
+// CHECK: ^bb0([[B:%.+]]: tensor<f64>, [[TAPE:%.+]]: tensor<7xf64>, [[I:%.+]]: tensor<f64>):
+// CHECK-DAG: [[ROW:%.+]] = "qb.put"([[TAPE]], [[B]], [[I]])
+// CHECK-DAG: [[SQUARE:%.+]] = "qb.mul"([[B]], [[B]])
+// CHECK-DAG: [[MORE:%.+]] = "qb.add"([[I]], %{{.+}})
+// CHECK: scf.yield [[SQUARE]], [[ROW]], [[MORE]]
+// CHECK: attributes {qb.bound = 7 : index}
+// CHECK: [[CTS:%.+]]:2 = scf.while ([[CT:%.+]] = %arg2, [[K:%.+]] = [[KEPT]]#2)
+// CHECK: "qb.compare"([[K]], %{{.+}}) {kind = "greater"}
+// CHECK: ^bb0([[C:%.+]]: tensor<f64>, [[M:%.+]]: tensor<f64>):
+// CHECK: [[LAST:%.+]] = "qb.sub"([[M]], %{{.+}})
+// CHECK: [[OLD:%.+]] = "qb.take"([[KEPT]]#1, [[LAST]])
+// CHECK: [[PART:%.+]] = "qb.mul"([[C]], [[OLD]])
+// CHECK: [[SUM:%.+]] = "qb.add"([[PART]], [[PART]])
+// CHECK: scf.yield [[SUM]], [[LAST]]
+// CHECK: attributes {qb.bound = 7 : index}
+// CHECK: return [[KEPT]]#0, [[CTS]]#0, [[ZERO]]
+func.func @bounded(%x: tensor<f64>, %w: tensor<f64>) -> tensor<f64> {
+  %r = scf.while (%a = %x) : (tensor<f64>) -> tensor<f64> {
+    %0 = "qb.compare"(%a, %w) {kind = "less"} : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %q = tensor.extract %0[] : tensor<i1>
+    scf.condition(%q) %a : tensor<f64>
+  } do {
+  ^bb0(%a: tensor<f64>):
+    %0 = "qb.mul"(%a, %a) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    scf.yield %0 : tensor<f64>
+  } attributes {qb.bound = 7 : index}
+  return %r : tensor<f64>
+}

@@ -1,0 +1,100 @@
+"""What a selection leaves out has no part in a derivative, where its own is infinite or NaN too.
+
+The truth of a masked function is the function itself at the points that the mask lets through, and 0 at the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import quabla as qb
+
+X = qb.array([-1.0, 0.0, 1.0, 2.5])
+
+
+def forward(f):
+    return lambda x: qb.jvp(f, (x,), (qb.ones(x.shape),))[1]
+
+
+def reverse(f):
+    return qb.grad(lambda x: qb.sum(f(x)))
+
+
+MODES = {"forward": forward, "reverse": reverse}
+
+#: Functions that have no finite value or slope where their mask is False.
+FUNCTIONS = {
+    "log": (lambda x: x > 0, qb.log),
+    "reciprocal": (lambda x: qb.not_equal(x, 0.0), lambda x: 1.0 / x),
+    "x log x": (lambda x: x > 0, lambda x: x * qb.log(x)),
+    "sinc": (lambda x: qb.not_equal(x, 0.0), lambda x: qb.sin(x) / x),
+    "powers": (lambda x: x > 0, lambda x: x**0.5 * x**-1.5),
+    "inner powers": (lambda x: x > 0, lambda x: qb.exp(x**-0.3)),
+    "root of a log": (lambda x: x > 0, lambda x: qb.sqrt(qb.log(x * x) + 3.0) * x),
+    "twice used": (lambda x: x > 0, lambda x: qb.log(x) * qb.log(x) + qb.exp(qb.log(x) * 0.5)),
+    "arccosh": (lambda x: x > 1.5, qb.arccosh),
+    "nested": (lambda x: x > 0, lambda x: qb.where(x > 2.0, qb.log(x - 2.0), qb.log(2.0 - x) / x)),
+    "selection inside": (lambda x: x > 0, lambda x: qb.log(qb.maximum(x, 0.0)) * qb.abs(x)),
+    "softplus of a pole": (lambda x: qb.not_equal(x, 0.0), lambda x: qb.softplus(-1.0 / (x * x))),
+}
+
+
+def masked(name):
+    mask, f = FUNCTIONS[name]
+    return lambda x: qb.where(mask(x), f(x), 0.0)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_only_what_is_selected_has_a_derivative(name, order):
+    mask, f = FUNCTIONS[name]
+    inside = mask(X).numpy()
+    plain, truth = f, np.zeros(4)
+    for _ in range(order):
+        plain = forward(plain)
+    truth[inside] = plain(qb.array(X.numpy()[inside])).numpy()
+    assert np.isfinite(truth).all()
+    for modes in itertools.product(MODES.values(), repeat=order):
+        g = masked(name)
+        for mode in modes:
+            g = mode(g)
+        np.testing.assert_allclose(g(X).numpy(), truth, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("cpu", ["numpy", "xla"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_mapped_and_compiled(name, cpu, engine):
+    engine(cpu)
+    want = reverse(masked(name))(X).numpy()
+    np.testing.assert_allclose(qb.jit(qb.vmap(qb.grad(masked(name))))(X).numpy(), want, rtol=1e-12, atol=1e-14)
+    second = qb.hessian(lambda x: qb.sum(masked(name)(x)))(X).numpy()
+    assert np.isfinite(second).all()
+    np.testing.assert_allclose(np.diag(second), reverse(reverse(masked(name)))(X).numpy(), rtol=1e-12, atol=1e-14)
+
+
+def test_masks_that_broadcast():
+    x = qb.array([[0.0, 1.0], [2.0, -3.0]])
+    rows = qb.array([[False], [True]])
+    f = lambda x: qb.sum(qb.where(rows, qb.log(qb.abs(x)), 0.0) * qb.array([1.0, 2.0]))  # noqa: E731
+    assert qb.grad(f)(x).tolist() == [[0.0, 0.0], [0.5, -2.0 / 3.0]]
+    scalar = lambda s: qb.sum(qb.where(qb.array([True, False]), qb.log(s * qb.array([1.0, 0.0])), 0.0))  # noqa: E731
+    assert qb.grad(scalar)(2.0).item() == 0.5
+    assert qb.grad(qb.grad(scalar))(2.0).item() == -0.25
+
+
+def test_what_both_branches_give_adds_up():
+    f = lambda x: qb.sum(qb.where(x > 0, qb.log(x), qb.exp(x)))  # noqa: E731
+    np.testing.assert_allclose(qb.grad(f)(X).numpy(), [np.exp(-1.0), 1.0, 1.0, 0.4], rtol=1e-15)
+
+
+def test_a_long_chain_of_selections_does_not_grow_faster_than_its_length():
+    def f(x, n):
+        for _ in range(n):
+            x = qb.where(x > 0.1, qb.sin(x) * 1.1, x * x + 0.2)
+        return qb.sum(x)
+
+    sizes = [len(qb.jit(qb.grad(lambda x, n=n: f(x, n))).lower(X).as_text().splitlines()) for n in (20, 40, 80)]
+    assert sizes[2] - sizes[1] < 2.2 * (sizes[1] - sizes[0])
