@@ -52,7 +52,7 @@ def main() -> int:
             "ARRAY_API_TESTS_SKIP_DTYPES": ",".join(ABSENT),
             "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]),
         }
-        skips = ["--skips-file", str(HERE / "skips.txt"), "--ignore=array_api_tests/test_set_functions.py"]
+        skips = ["--rootdir=.", f"--skips-file={HERE / 'skips.txt'}", "--ignore=array_api_tests/test_set_functions.py"]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *skips, *options, "array_api_tests"]
         return subprocess.run(command, cwd=copy, env=environment, check=False).returncode
 
