@@ -11,7 +11,7 @@ from quabla.array import Array, Tensor, TensorView
 from quabla.config import config
 from quabla.control import cond, fori_loop, scan, while_loop
 from quabla.devices import devices
-from quabla.dtypes import bool_, dtype, float32, float64
+from quabla.dtypes import bool_, dtype, float32, float64, int32, int64
 from quabla.errors import (
     QuablaError,
     RetraceLimitError,
@@ -34,6 +34,7 @@ from quabla.functions.creation import (
     zeros,
     zeros_like,
 )
+from quabla.functions.items import take, take_along_axis
 from quabla.functions.math import (
     clip,
     equal,
@@ -147,10 +148,13 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import array_api, linalg, random as random
+    from quabla import array_api, linalg, ode, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
+    from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import solve
     from quabla.io import load, save
+    from quabla.ops.cumulative import cumprod
+    from quabla.solvers.newton import newton
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
 
@@ -164,8 +168,19 @@ _LATER: _Final = {
     "checkpoint": "transforms.remat",
     "custom_jvp": "transforms.custom",
     "custom_vjp": "transforms.custom",
+    "argmax": "functions.sorting",
+    "argmin": "functions.sorting",
+    "argsort": "functions.sorting",
+    "compress": "functions.sorting",
+    "nonzero": "functions.sorting",
+    "searchsorted": "functions.sorting",
+    "sort": "functions.sorting",
+    "cumprod": "ops.cumulative",
     "linalg": "linalg",
     "load": "io",
+    "newton": "solvers.newton",
+    "ode": "ode",
+    "optim": "optim",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",
@@ -214,6 +229,9 @@ __all__ = [
     "arcsinh",
     "arctan",
     "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
     "array",
     "array_api",
     "asarray",
@@ -226,12 +244,14 @@ __all__ = [
     "checkpoint",
     "cholesky",
     "clip",
+    "compress",
     "concat",
     "cond",
     "config",
     "cos",
     "cosh",
     "cross",
+    "cumprod",
     "cumsum",
     "custom_jvp",
     "custom_vjp",
@@ -266,6 +286,8 @@ __all__ = [
     "greater_equal",
     "hessian",
     "hypot",
+    "int32",
+    "int64",
     "interp",
     "isfinite",
     "isinf",
@@ -297,10 +319,14 @@ __all__ = [
     "mod",
     "moveaxis",
     "nan_to_num",
+    "newton",
+    "nonzero",
     "norm",
     "not_equal",
+    "ode",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "pad",
     "polyval",
@@ -317,6 +343,7 @@ __all__ = [
     "save",
     "scan",
     "scatter_add",
+    "searchsorted",
     "sigmoid",
     "sign",
     "silu",
@@ -325,6 +352,7 @@ __all__ = [
     "softmax",
     "softplus",
     "solve",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -333,6 +361,8 @@ __all__ = [
     "std",
     "stop_gradient",
     "swapaxes",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensordot",

@@ -99,7 +99,7 @@ class Tensor(Methods, Array):
     def __repr__(self) -> str:
         return array_text("Tensor", self.data)
 
-    def item(self) -> float | bool:
+    def item(self) -> float | bool | int:
         """The only element, as a Python number.
 
         Raises:
@@ -160,7 +160,12 @@ class Tensor(Methods, Array):
     def __int__(self) -> int:
         return int(self._one_number("int"))
 
-    def _one_number(self, what: str) -> float | bool:
+    def __index__(self) -> int:
+        if self.type.shape or not self.type.dtype.is_int:
+            raise TypeError(f"only an int array of rank 0 can be an int, got {self.type}{errors.at_user_line()}")
+        return self.data.item()
+
+    def _one_number(self, what: str) -> float | bool | int:
         if self.type.size != 1:
             raise TypeError(f"{what}() needs an array of one element, got {self.type}{errors.at_user_line()}")
         return self.data.item()

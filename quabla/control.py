@@ -45,8 +45,9 @@ class Carry:
         self.leaves = [strong(as_array(x)) for x in flat]
 
     def dtype(self) -> dtypes.dtype:
-        """The dtype of the loop's counter: that of the first float leaf."""
-        return next((x.type.dtype for x in self.leaves if x.type.dtype.is_float), dtypes.float64)
+        """The dtype of the loop's counter: that of the first float leaf, else of the first int one."""
+        found = [x.type.dtype for x in self.leaves]
+        return next((d for d in (*[d for d in found if d.is_float], *found) if not d.is_bool), dtypes.float64)
 
     def rebuild(self, leaves: Sequence[Any]) -> Any:
         """The pytree with other leaves."""
@@ -112,10 +113,15 @@ def like(x: Any, other: Value) -> Value:
     x = array_leaf(x)
     to = other.type.dtype
     if isinstance(x, (int, float)):
-        return dispatch.hooks.eager.wrap(np.asarray(x, to.numpy), tensor_type((), to))
-    if x.weak and to.is_float and x.type.dtype.is_float:
-        return cast(x, to)
-    return x
+        if to.is_int and isinstance(x, float):
+            return dispatch.hooks.eager.asarray(x)
+        return full(tensor_type((), to), x)
+    return cast(x, to) if x.weak and gives_way(x.type.dtype, to) else x
+
+
+def gives_way(weak: dtypes.dtype, to: dtypes.dtype) -> bool:
+    """Whether a weak value of one dtype can become one of another without loss: not a float an int, nor ints bools."""
+    return (to.is_float and not weak.is_bool) or (to.is_int and weak.is_int)
 
 
 def counter(i: Value, carry: Carry) -> Value:
@@ -169,7 +175,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         raise ValueError(f"cond: the predicate must have one element, got {pred.type}{errors.at_user_line()}")
     if not pred.traced:
         return true_fun(*operands) if pred.data.item() else false_fun(*operands)
-    if pred.type.dtype.is_float:
+    if not pred.type.dtype.is_bool:
         pred = apply(COMPARE, (pred, zeros(pred.type)), ("not_equal",))
     if pred.type.shape:
         pred = apply(RESHAPE, (pred,), ((),))
@@ -205,12 +211,17 @@ def _common_types(first: tuple[list[Any], Any], second: tuple[list[Any], Any]) -
 
 def _wanted(x: Any, other: Any) -> TensorType:
     """The type of a branch's result: a number or weak value takes the dtype of the other branch's."""
-    gives_way = isinstance(x, (int, float)) or x.weak
+    number = x
     x = as_array(x)
-    if not gives_way or isinstance(other, (int, float)) or other.weak:
+    if isinstance(other, (int, float)) or other.weak:
         return x.type
+    to = other.type.dtype
     # A bool counts as 0 or 1, but a number is not a bool.
-    return tensor_type(x.type.shape, other.type.dtype) if other.type.dtype.is_float else x.type
+    if isinstance(number, (int, float)):
+        adopts = to.is_float or (to.is_int and isinstance(number, int))
+    else:
+        adopts = number.weak and (to.is_float or gives_way(x.type.dtype, to))
+    return tensor_type(x.type.shape, to) if adopts else x.type
 
 
 def _as_type(x: Any, t: TensorType) -> Value:
@@ -333,9 +344,10 @@ def _row(y: Any, carry: Carry, body: Any) -> Carry:
 
 
 def _weakly_as(x: Any, to: dtypes.dtype) -> Any:
-    if isinstance(x, bool) or (dispatch.is_value(x) and not (x.weak and x.type.dtype.is_float)):
+    if isinstance(x, bool) or (dispatch.is_value(x) and not (x.weak and gives_way(x.type.dtype, to))):
         return x
-    return cast(as_array(x), to)
+    x = as_array(x)
+    return cast(x, to) if gives_way(x.type.dtype, to) else x
 
 
 def while_loop(
@@ -380,7 +392,7 @@ def while_loop(
         pred = cond_fun(carry.rebuild(leaves), *operands)
         if isinstance(pred, (bool, np.bool_)):
             return dispatch.hooks.eager.asarray(bool(pred))
-        if not dispatch.is_value(pred) or pred.type.dtype.is_float or pred.type.shape:
+        if not dispatch.is_value(pred) or not pred.type.dtype.is_bool or pred.type.shape:
             got = pred.type if dispatch.is_value(pred) else repr(pred)
             raise TypeError(f"while_loop: the predicate must be a rank-0 bool, got {got}{errors.at_user_line()}")
         return pred

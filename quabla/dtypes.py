@@ -1,4 +1,4 @@
-"""The three element types: float64 (the default), float32 and bool_."""
+"""The element types: float64 (the default), float32, bool_, and int32 and int64 for indices and counts."""
 
 from __future__ import annotations
 
@@ -6,25 +6,30 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["bool_", "dtype", "float32", "float64", "from_numpy"]
+__all__ = ["bool_", "dtype", "float32", "float64", "from_numpy", "int32", "int64"]
+
+_NAMES: Final = "quabla.float64, quabla.float32, quabla.bool_, quabla.int32 or quabla.int64"
 
 
 class dtype:
     """An element type of quabla arrays.
 
-    There are exactly three instances: ``quabla.float64``, ``quabla.float32`` and ``quabla.bool_``. They
-    are compared by identity and print as ``f64``, ``f32`` and ``bool``.
+    There are exactly five instances: ``quabla.float64``, ``quabla.float32``, ``quabla.bool_``, ``quabla.int32`` and
+    ``quabla.int64``. They are compared by identity and print as ``f64``, ``f32``, ``bool``, ``i32`` and ``i64``.
+    The integers are for indices and counts: they have no derivative.
 
     Attributes:
-        name: the NumPy name, ``"float64"``, ``"float32"`` or ``"bool"``.
+        name: the NumPy name, such as ``"float64"`` or ``"bool"``.
         numpy: the NumPy dtype of the storage; also ``dtype``, the name under which NumPy looks for it, so that
             ``np.zeros(3, dtype=x.dtype)`` works.
         type: NumPy's class of scalars, such as ``np.float64``.
-        mlir: the element type's name in MLIR, ``"f64"``, ``"f32"`` or ``"i1"``.
+        mlir: the element type's name in MLIR, ``"f64"``, ``"f32"``, ``"i1"``, ``"i32"`` or ``"i64"``.
         is_float: whether values can be differentiated.
+        is_int: whether values are integers.
+        is_bool: whether values are bools.
     """
 
-    __slots__ = ("_repr", "_short", "dtype", "is_float", "mlir", "name", "numpy", "type")
+    __slots__ = ("_repr", "_short", "dtype", "is_bool", "is_float", "is_int", "mlir", "name", "numpy", "type")
 
     name: str
     numpy: np.dtype[Any]
@@ -32,9 +37,11 @@ class dtype:
     type: type[np.generic]
     mlir: str
     is_float: bool
+    is_int: bool
+    is_bool: bool
 
     def __init__(self) -> None:
-        raise TypeError("dtype cannot be instantiated; use quabla.float64, quabla.float32 or quabla.bool_")
+        raise TypeError(f"dtype cannot be instantiated; use {_NAMES}")
 
     def __repr__(self) -> str:
         return self._repr
@@ -51,15 +58,17 @@ def _make(name: str, short: str, mlir: str, numpy: Any, public: str) -> dtype:
     d.name, d._short, d._repr, d.mlir = name, short, f"quabla.{public}", mlir
     d.numpy = d.dtype = np.dtype(numpy)
     d.type = d.numpy.type
-    d.is_float = d.numpy.kind == "f"
+    d.is_float, d.is_int, d.is_bool = (d.numpy.kind == kind for kind in "fib")
     return d
 
 
 float64: Final = _make("float64", "f64", "f64", np.float64, "float64")
 float32: Final = _make("float32", "f32", "f32", np.float32, "float32")
 bool_: Final = _make("bool", "bool", "i1", np.bool_, "bool_")
+int32: Final = _make("int32", "i32", "i32", np.int32, "int32")
+int64: Final = _make("int64", "i64", "i64", np.int64, "int64")
 
-ALL: Final = (float64, float32, bool_)
+ALL: Final = (float64, float32, bool_, int32, int64)
 BY_MLIR: Final = {d.mlir: d for d in ALL}
 _BY_NUMPY: Final = {d.numpy: d for d in ALL}
 
@@ -81,4 +90,4 @@ def check(value: object, what: str = "dtype") -> dtype:
     """
     if isinstance(value, dtype):
         return value
-    raise TypeError(f"{what} must be quabla.float64, quabla.float32 or quabla.bool_, got {value!r}")
+    raise TypeError(f"{what} must be {_NAMES}, got {value!r}")

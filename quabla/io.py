@@ -38,7 +38,13 @@ _ROOT: Final = "value"
 _LONGEST_HEADER: Final = 100_000_000
 #: Python's JSON parser recurses; this is within its reach from anywhere but a deep recursion.
 _DEEPEST: Final = 200
-_DTYPES: Final = {"F64": dtypes.float64, "F32": dtypes.float32, "BOOL": dtypes.bool_}
+_DTYPES: Final = {
+    "F64": dtypes.float64,
+    "F32": dtypes.float32,
+    "BOOL": dtypes.bool_,
+    "I32": dtypes.int32,
+    "I64": dtypes.int64,
+}
 _CODES: Final = {d: code for code, d in _DTYPES.items()}
 _CHUNK: Final = 1 << 24
 _ZIP: Final = b"PK\x03\x04"
@@ -90,7 +96,7 @@ def load(file: _File) -> Any:
     Raises:
         FileNotFoundError: where there is no such file.
         ValueError: where the file is malformed or truncated, saying what is wrong, or has arrays of other dtypes than
-            float64, float32 and bool.
+            float64, float32, bool, int32 and int64.
 
     Example:
         >>> qb.load("checkpoint.safetensors")
@@ -362,7 +368,7 @@ class _Reader:
         """An array over these bytes, without a copy where the machine has their order."""
         kind = dtypes.from_numpy(stored.newbyteorder("="))
         if kind is None:
-            self.bad(f"array {name!r} has dtype {stored}; arrays hold float64, float32 and bool")
+            self.bad(f"array {name!r} has dtype {stored}; arrays hold float64, float32, bool, int32 and int64")
         if kind is dtypes.bool_ and raw.translate(None, b"\0\1"):
             self.bad(f"array {name!r} has bools other than 0 and 1")
         flat = np.frombuffer(raw, stored).astype(kind.numpy, copy=False)

@@ -81,6 +81,8 @@ def mlir_type(t: TensorType) -> Any:
             dtypes.float64: lambda: ir.F64Type.get(c),
             dtypes.float32: lambda: ir.F32Type.get(c),
             dtypes.bool_: lambda: ir.IntegerType.get_signless(1, c),
+            dtypes.int32: lambda: ir.IntegerType.get_signless(32, c),
+            dtypes.int64: lambda: ir.IntegerType.get_signless(64, c),
         }[t.dtype]()
         m = ir.RankedTensorType.get(list(t.shape), element, loc=unknown())
         _types[t] = m
@@ -92,7 +94,7 @@ def read_type(m: Any) -> TensorType:
     """The tensor type that an MLIR type stands for.
 
     Raises:
-        ValueError: for types that quabla has none for, such as dynamic shapes or integers.
+        ValueError: for types that quabla has none for, such as those of dynamic shape.
     """
     t = _read.get(m)
     if t is None:
@@ -100,7 +102,7 @@ def read_type(m: Any) -> TensorType:
             raise ValueError(f"expected a tensor of static shape, got {m}")
         dtype = dtypes.BY_MLIR.get(str(m.element_type))
         if dtype is None:
-            raise ValueError(f"expected elements of type f64, f32 or i1, got {m}")
+            raise ValueError(f"expected elements of type f64, f32, i1, i32 or i64, got {m}")
         t = _read[m] = tensor_type(tuple(m.shape), dtype)
     return t
 

@@ -32,7 +32,7 @@ def array_text(name: str, array: np.ndarray[Any, Any]) -> str:
 
     Args:
         name: what stands before the parenthesis.
-        array: a float64, float32 or bool array; more than 1000 elements are summarised.
+        array: an array of one of quabla's dtypes; more than 1000 elements are summarised.
     """
     prefix = f"{name}("
     if array.size == 0:

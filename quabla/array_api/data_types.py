@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,12 @@ __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "
 
 _KINDS: Final = {
     "bool": (dtypes.bool_,),
-    "signed integer": (),
+    "signed integer": (dtypes.int32, dtypes.int64),
     "unsigned integer": (),
-    "integral": (),
+    "integral": (dtypes.int32, dtypes.int64),
     "real floating": (dtypes.float32, dtypes.float64),
     "complex floating": (),
-    "numeric": (dtypes.float32, dtypes.float64),
+    "numeric": (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64),
 }
 
 
@@ -57,18 +57,30 @@ def finfo(type: Any, /) -> FloatInfo:
     return FloatInfo(found.bits, float(found.eps), float(found.max), float(found.min), smallest, d)
 
 
-def iinfo(type: Any, /) -> NoReturn:
-    """The range of an integer dtype, of which there is none.
+class IntInfo(NamedTuple):
+    """What ``iinfo`` tells of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def iinfo(type: Any, /) -> IntInfo:
+    """The range of an integer dtype, or of an array's.
 
     Raises:
-        ValueError: always.
+        ValueError: for other dtypes.
 
     Example:
-        >>> iinfo(qb.float64)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ValueError: iinfo: needs an integer dtype, got quabla.float64...
+        >>> iinfo(qb.int32).max
+        2147483647
     """
-    raise ValueError(f"iinfo: needs an integer dtype, got {_dtype_of(type)!r}{errors.at_user_line()}")
+    d = _dtype_of(type)
+    if not d.is_int:
+        raise ValueError(f"iinfo: needs an integer dtype, got {d!r}{errors.at_user_line()}")
+    found = np.iinfo(d.numpy)
+    return IntInfo(found.bits, found.max, found.min, d)
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:
@@ -91,36 +103,40 @@ def isdtype(dtype: DType, kind: Any) -> bool:
 
 
 def can_cast(from_: Any, to: DType, /) -> bool:
-    """Whether promotion may lead from a dtype, or an array's, to another: from each to itself, from float32 to float64.
+    """Whether promotion may lead from a dtype, or an array's, to another: to itself, or to one of its kind with more bits.
 
     Example:
         >>> can_cast(qb.float32, qb.float64), can_cast(qb.float64, qb.float32)
         (True, False)
     """
     source = _dtype_of(from_)
-    return source is to or (source is dtypes.float32 and to is dtypes.float64)
+    return source is to or (source, to) in ((dtypes.float32, dtypes.float64), (dtypes.int32, dtypes.int64))
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that operands have in common.
+    """The dtype that operands have in common: of one kind, the one with more bits.
 
-    Functions do not promote float32 to float64: convert to this dtype first.
+    Functions do not promote float32 to float64, nor int32 to int64: convert to this dtype first.
 
     Raises:
         ValueError: without operands.
-        TypeError: for bool together with floats.
+        TypeError: for dtypes of different kinds, and for bool or int ones with a number that is none.
 
     Example:
         >>> result_type(qb.float32, qb.zeros(2), 1.0)
         quabla.float64
     """
-    found = {_dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, (int, float))}
-    numbers = [x for x in arrays_and_dtypes if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, (int, float))]
+    found = [_dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, (int, float))]
     if not found:
         raise ValueError(f"result_type: needs an array or a dtype{errors.at_user_line()}")
-    if dtypes.bool_ in found and (len(found) > 1 or numbers):
-        raise TypeError(f"result_type: bool and float dtypes have none in common{errors.at_user_line()}")
-    return dtypes.float64 if dtypes.float64 in found else found.pop()
+    wide = found[0]
+    for d in found[1:]:
+        wide = d if can_cast(wide, d) else wide
+    takes = (bool,) if wide.is_bool else (bool, int) if wide.is_int else (bool, int, float)
+    if not all(can_cast(d, wide) for d in found) or not all(isinstance(n, takes) for n in numbers):
+        raise TypeError(f"result_type: no dtype for {arrays_and_dtypes}{errors.at_user_line()}")
+    return wide
 
 
 def astype(x: Any, dtype: DType, /, *, copy: bool = True, device: str | None = None) -> Value:
@@ -142,8 +158,8 @@ class NamespaceInfo:
     """What this implementation of the standard has."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Boolean masks and shapes that depend on values are not there."""
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": None}
+        """Boolean masks as indices, and shapes that depend on values, are for eager arrays only."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self) -> str:
         """The device of new arrays."""
@@ -151,7 +167,7 @@ class NamespaceInfo:
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """The dtypes of new arrays."""
-        return {"real floating": dtypes.float64}
+        return {"real floating": dtypes.float64, "integral": dtypes.int64, "indexing": dtypes.int64}
 
     def devices(self) -> list[str]:
         """The devices that arrays can be on."""

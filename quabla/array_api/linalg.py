@@ -72,14 +72,14 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Value
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Value:
-    """How many singular values exceed ``rtol`` times the largest, as float64: there is no integer dtype."""
+    """How many singular values exceed ``rtol`` times the largest, as int64."""
     v = as_value(x)
     s = svdvals(v)
     if rtol is None:
         eps = {dtypes.float64: 2.0**-52, dtypes.float32: 2.0**-23}[v.type.dtype]
         rtol = max(v.type.shape[-2:]) * eps
     bound = reductions.max(s, -1, keepdims=True) * shapes.expand_dims(rtol, -1)
-    return reductions.sum(cast(s > bound, dtypes.float64), -1)
+    return reductions.sum(cast(s > bound, dtypes.int64), -1)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Value:

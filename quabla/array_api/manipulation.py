@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from quabla import errors
+from quabla import dtypes, errors
 from quabla.dtypes import dtype as DType
 from quabla.functions import products, shape as shapes, statistics
 from quabla.ops import casting, reductions, shaping
 from quabla.ops.arguments import axis_index
+from quabla.ops.cumulative import cumprod
 from quabla.ops.dispatch import Value, as_value, cast, promote
 from quabla.ops.shaping import reshaped
 from quabla.ops.types import broadcast_shapes as _broadcast_shapes
 
 __all__ = [
-    "broadcast_arrays", "broadcast_shapes", "concat", "count_nonzero", "cumulative_sum", "matrix_transpose", "permute_dims",
+    "broadcast_arrays", "broadcast_shapes", "concat", "count_nonzero", "cumulative_prod", "cumulative_sum", "matrix_transpose", "permute_dims",
     "prod", "reshape", "std", "sum", "unstack", "var", "vecdot",
 ]  # fmt: skip
 
@@ -189,24 +191,43 @@ def cumulative_sum(
         >>> cumulative_sum(qb.array([1.0, 2.0]), include_initial=True).tolist()
         [0.0, 1.0, 3.0]
     """
-    v = _as(x, dtype)
+    return _cumulative("cumulative_sum", reductions.cumsum, 0.0, _as(x, dtype), axis, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+) -> Value:
+    """``quabla.cumprod`` along an axis, which only a vector may leave out, with a 1 before it if ``include_initial``.
+
+    Raises:
+        ValueError: where the axis is left out for a rank other than 1.
+
+    Example:
+        >>> cumulative_prod(qb.array([2.0, 3.0]), include_initial=True).tolist()
+        [1.0, 2.0, 6.0]
+    """
+    return _cumulative("cumulative_prod", cumprod, 1.0, _as(x, dtype), axis, include_initial)
+
+
+def _cumulative(
+    name: str, function: Callable[[Any, int], Value], initial: float, v: Value, axis: int | None, include_initial: bool
+) -> Value:
     if axis is None and v.type.ndim != 1:
-        raise ValueError(f"cumulative_sum: {v.type} needs an axis{errors.at_user_line()}")
-    k = axis_index("cumulative_sum", 0 if axis is None else axis, v.type.ndim)
-    r = reductions.cumsum(v, k)
-    return shapes.pad(r, [(1, 0) if i == k else (0, 0) for i in range(v.type.ndim)]) if include_initial else r
+        raise ValueError(f"{name}: {v.type} needs an axis{errors.at_user_line()}")
+    k = axis_index(name, 0 if axis is None else axis, v.type.ndim)
+    r = function(v, k)
+    widths = [(1, 0) if i == k else (0, 0) for i in range(v.type.ndim)]
+    return shapes.pad(r, widths, constant_values=initial) if include_initial else r
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Value:
-    """The number of elements that are not 0, as float64: there is no integer dtype.
+    """The number of elements that are not 0, as int64.
 
     Example:
         >>> count_nonzero(qb.array([0.0, 2.0, 3.0])).item()
-        2.0
+        2
     """
-    from quabla import dtypes
-
-    there = cast(casting.astype(x, dtypes.bool_), dtypes.float64)
+    there = cast(casting.astype(x, dtypes.bool_), dtypes.int64)
     return reductions.sum(there, axis, keepdims)
 
 

@@ -107,7 +107,7 @@ KINDS: Final = {
         _decode_axes,
     ),
     "str": Kind("a string", 'irdl.base "#builtin.string"', lambda v: ir.StringAttr.get(v, mlir.context()), _decode_str),
-    "const": Kind("dense elements of type f64, f32 or i1", "irdl.any", _encode_const, _decode_const),
+    "const": Kind("dense elements of type f64, f32, i1, i32 or i64", "irdl.any", _encode_const, _decode_const),
 }
 
 

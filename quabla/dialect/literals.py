@@ -21,7 +21,8 @@ STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SPACE: Final = re.compile(r"[ \t\r]*(?://.*)?")
 _INTEGER: Final = re.compile(r"-?\d{1,18}(?![\w.])")
 _NUMBER: Final = re.compile(r"nan\(0x[0-9a-fA-F]{1,16}\)|(?:-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)|nan)(?![\w.])")
-_TYPE: Final = re.compile(r"tensor<((?:\d{1,18}x)*)(f64|f32|i1)>")
+_INTEGRAL: Final = re.compile(r"-?\d+")
+_TYPE: Final = re.compile(r"tensor<((?:\d{1,18}x)*)(f64|f32|i1|i32|i64)>")
 _DEPTH: Final = 64  # NumPy has no more axes
 
 
@@ -106,7 +107,7 @@ class Cursor:
     def _type(self) -> TensorType:
         found = self._take(_TYPE)
         if found is None:
-            self._fail(f"expected a type such as tensor<2x3xf64> (of f64, f32 or i1), got {self._found()}")
+            self._fail(f"expected a type such as tensor<2x3xf64> (of f64, f32, i1, i32 or i64), got {self._found()}")
         shape = tuple([int(n) for n in found[1].split("x")[:-1]])
         return tensor_type(shape, dtypes.BY_MLIR[found[2]])
 
@@ -189,7 +190,12 @@ class Cursor:
                 self._flatten(item, type, shape[1:], flat, column)
 
     def _set_number(self, array: Any, i: int, number: str, dtype: dtypes.dtype, column: int) -> None:
-        if not dtype.is_float:
+        if dtype.is_int:
+            limits = np.iinfo(dtype.numpy)
+            if _INTEGRAL.fullmatch(number) is None or not limits.min <= int(number) <= limits.max:
+                self._fail(f"expected an integer of {dtype.mlir}, got '{number}'", column)
+            array[i] = int(number)
+        elif dtype.is_bool:
             if number not in ("0", "1"):
                 self._fail(f"expected 0 or 1 in a constant of type i1, got '{number}'", column)
             array[i] = number == "1"

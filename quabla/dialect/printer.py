@@ -159,6 +159,8 @@ def _number_text(flat: np.ndarray[Any, Any], i: int) -> str:
     """Element ``i`` of an array; the array rather than a number, so that a NaN's bits are still there."""
     if flat.dtype == np.bool_:
         return "1" if flat[i] else "0"
+    if flat.dtype.kind == "i":
+        return str(flat[i])
     x = float(flat[i])
     if x != x:
         dtype = dtypes.from_numpy(flat.dtype)

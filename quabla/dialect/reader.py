@@ -183,7 +183,7 @@ class _Reader:
 
     def _condition(self, op: Any, scope: _Scope) -> None:
         value = self._value(op, op.operands[0], scope)
-        if len(op.operands) != 1 or value.type.ndim or value.type.dtype.is_float:
+        if len(op.operands) != 1 or value.type.ndim or not value.type.dtype.is_bool:
             raise _error(op, f"'tensor.extract' op can be read only from a tensor<i1>, got {op.operands[0].type}")
         scope.values[op.results[0]] = value
 

@@ -41,14 +41,15 @@ _F64: Final = np.dtype(np.float64)
 # ---- conversion ---------------------------------------------------------------------------------
 
 
-def to_storage(obj: Any) -> np.ndarray[Any, Any]:
-    """Anything array-like as a new float64, float32 or bool NumPy array in C order.
+def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
+    """Anything array-like as a new NumPy array in C order of one of the dtypes.
 
-    Numbers and NumPy integers become float64; a list of bools only becomes bool.
+    Numbers and NumPy integers become float64 unless ``dtype`` is an int one; a list of bools only becomes bool.
 
     Raises:
         TypeError: for what has no such form: text, None, complex numbers, float16, integers beyond 64 bits.
-        ValueError: for ragged lists.
+        ValueError: for ragged lists, and for NaN and infinities as ints.
+        OverflowError: for numbers beyond an int dtype.
     """
     if isinstance(obj, (str, bytes)) or obj is None:
         raise TypeError(f"cannot make an array from {obj!r}{errors.at_user_line()}")
@@ -57,19 +58,44 @@ def to_storage(obj: Any) -> np.ndarray[Any, Any]:
     except ValueError as e:
         raise ValueError(f"cannot make an array from a ragged list: {e}{errors.at_user_line()}") from None
     kind, size = found.dtype.kind, found.dtype.itemsize
+    if dtype is not None and dtype.is_int and kind in "iuf" and size <= 8:
+        return _integers(found, dtype)
     if kind in "iu":
         return found.astype(_F64, "C")
     if kind == "b" or (kind == "f" and size in (4, 8)):
         return np.array(found, found.dtype.newbyteorder("="), order="C", copy=True, subok=False)
     what = f"elements of NumPy dtype {found.dtype}" if kind != "O" else f"{type(obj).__name__} with such elements"
-    raise TypeError(f"cannot make an array from {what}; arrays hold float64, float32 or bool{errors.at_user_line()}")
+    raise TypeError(
+        f"cannot make an array from {what}; arrays hold float64, float32, bool, int32 or int64{errors.at_user_line()}"
+    )
+
+
+def _integers(found: np.ndarray[Any, Any], dtype: dtype) -> np.ndarray[Any, Any]:
+    """Numbers as integers, truncated.
+
+    Raises:
+        ValueError: for NaN and infinities.
+        OverflowError: for numbers out of range.
+    """
+    limits = np.iinfo(dtype.numpy)
+    if found.dtype.kind == "f":
+        if not np.isfinite(found).all():
+            raise ValueError(f"cannot make {dtype!r} of NaN or infinity{errors.at_user_line()}")
+        found = np.trunc(found.astype(_F64))
+        fits = (found >= limits.min) & (found < -float(limits.min))
+    else:
+        fits = (found >= limits.min) & (found <= limits.max)
+    if not fits.all():
+        wrong = found[~fits].flat[0] if found.ndim else found[()]
+        raise OverflowError(f"{wrong} does not fit {dtype!r}{errors.at_user_line()}")
+    return found.astype(dtype.numpy, "C")
 
 
 def type_of(storage: np.ndarray[Any, Any]) -> TensorType:
-    """The tensor type of a float64, float32 or bool NumPy array."""
+    """The tensor type of a NumPy array."""
     found = dtypes.from_numpy(storage.dtype)
     if found is None:
-        raise TypeError(f"arrays hold float64, float32 or bool, got NumPy dtype {storage.dtype}")
+        raise TypeError(f"arrays hold float64, float32, bool, int32 or int64, got NumPy dtype {storage.dtype}")
     return tensor_type(storage.shape, found)
 
 
@@ -116,7 +142,7 @@ def asarray(obj: Any, dtype: dtype | None = None) -> Value:
     view = getattr(obj, "to_tensor", None)
     if view is not None:
         return asarray(view(), dtype)
-    return _wrap(to_storage(obj), dtype)
+    return _wrap(to_storage(obj, dtype), dtype)
 
 
 def _holds_arrays(items: Any) -> bool:
@@ -131,8 +157,8 @@ def _stacked(items: Any) -> Value:
     """A list with arrays among its elements, by the rules of promotion; traced if one of them is."""
     rows = [asarray(x) if isinstance(x, (list, tuple)) else x for x in items]
     values = [x if dispatch.is_number(x) else asarray(x) for x in rows]
-    if any(dispatch.is_number(x) or x.type.dtype.is_float for x in values):
-        values, _ = dispatch.promote("array", *values)
+    if any(dispatch.is_number(x) or not x.type.dtype.is_bool for x in values):
+        values, _ = dispatch.promote("array", *values, ints=True)
     return stack(values)
 
 
@@ -156,7 +182,8 @@ def from_dlpack(x: Any, *, device: str | None = None, copy: bool | None = None) 
         x: an array in the memory of the CPU with ``__dlpack__``, such as one of NumPy, JAX or PyTorch. Who writes to it
             afterwards changes the result too, unless it is a copy.
         device: where to put the array: ``"cpu"`` or None.
-        copy: True for a copy in any case, False for none. By default integers are copied, as float64, and nothing else.
+        copy: True for a copy in any case, False for none. By default only integers of other sizes than
+            32 and 64 bits, and unsigned ones, are copied, as float64.
 
     Raises:
         TypeError: where ``x`` has no ``__dlpack__``, or elements that have no dtype here.
@@ -294,11 +321,15 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: dt
         >>> qb.arange(3)
         Tensor([0., 1., 2.], dtype=float64)
     """
+    if dtype is not None:
+        dtypes.check(dtype)
     if stop is None:
         start, stop = 0.0, start
     first, last, by = (_number("arange", v) for v in (start, stop, step))
     if by == 0:
         raise ValueError(f"arange: step must not be zero{errors.at_user_line()}")
+    if dtype is not None and dtype.is_int and all(isinstance(n, (int, np.integer)) for n in (start, stop, step)):
+        return _wrap(to_storage(np.arange(start, stop, step), dtype))
     count = (last - first) / by
     if not math.isfinite(count):
         raise ValueError(f"arange: no finite range from {first} to {last} by {by}{errors.at_user_line()}")
@@ -316,12 +347,15 @@ def linspace(start: float, stop: float, num: int, dtype: dtype | None = None) ->
         >>> qb.linspace(0.0, 1.0, 5)
         Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
     """
+    if dtype is not None:
+        dtypes.check(dtype)
     first, last = _number("linspace", start), _number("linspace", stop)
     count = static_int("linspace: num", num)
     if count < 0:
         raise ValueError(f"linspace: num must not be negative, got {count}{errors.at_user_line()}")
     with np.errstate(all="ignore"):
-        return _by_rule(np.linspace(first, last, count), dtype)
+        numbers = np.linspace(first, last, count)
+        return _by_rule(np.floor(numbers) if dtype is not None and dtype.is_int else numbers, dtype)
 
 
 def eye(n: int, m: int | None = None, dtype: dtype | None = None) -> Value:

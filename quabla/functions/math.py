@@ -27,6 +27,7 @@ from quabla.ops.dispatch import (
     weakly,
 )
 from quabla.ops.elementwise import ABS, COMPARE, DIV, FMOD, POWI, ROUND, WHERE, compare, power
+from quabla.ops.integers import FLOOR_DIVIDE, modulo
 from quabla.ops.selection import choose, test
 from quabla.ops.transcendental import erfc, sigmoid, softplus
 from quabla.ops.types import tensor_type
@@ -444,7 +445,7 @@ def clip(x: object, lo: object = None, hi: object = None) -> Value:
     if lo is None and hi is None:
         return float_operand("clip", x)
     given = [b for b in (lo, hi) if b is not None]
-    (value, *bounds), weak = promote("clip", x, *given)
+    (value, *bounds), weak = promote("clip", x, *given, ints=True)
     if lo is not None:
         value = _limited(value, bounds[0], "less_equal", lo)
     if hi is not None:
@@ -466,6 +467,8 @@ def _limited(x: Value, bound: Value, kind: str, given: Any) -> Value:
 def mod(x1: object, x2: object) -> Value:
     """The remainder of ``x1 / x2`` with the sign of ``x2``, elementwise and exact: ``x1 - floor(x1 / x2) * x2``.
 
+    Of integers it is an integer, and 0 where ``x2`` is 0.
+
     Its derivatives are 1 and ``-floor(x1 / x2)``; both are 0 where the remainder is 0, which is where it jumps.
 
     Raises:
@@ -476,7 +479,9 @@ def mod(x1: object, x2: object) -> Value:
         >>> qb.mod(qb.array([-5.0]), 3.0).tolist()
         [1.0]
     """
-    (x, y), weak = promote("mod", x1, x2)
+    (x, y), weak = promote("mod", x1, x2, ints=True)
+    if x.type.dtype.is_int:
+        return weakly(modulo(x, y), weak)
     r = apply(FMOD, (x, y))
     negative = test(y, "less", 0.0)
     opposite = apply(COMPARE, (test(r, "less", 0.0), negative), ("not_equal",))
@@ -498,6 +503,8 @@ def remainder(x1: object, x2: object) -> Value:
 def floor_divide(x1: object, x2: object) -> Value:
     """The floor of the exact quotient, elementwise; its derivatives are 0.
 
+    Of integers it is an integer, and 0 where ``x2`` is 0.
+
     Raises:
         ValueError: for different float dtypes or shapes that do not broadcast.
 
@@ -506,7 +513,9 @@ def floor_divide(x1: object, x2: object) -> Value:
         >>> (qb.array([1.0, -5.0]) // qb.array([0.1, 3.0])).tolist()
         [9.0, -2.0]
     """
-    (x, y), weak = promote("floor_divide", x1, x2)
+    (x, y), weak = promote("floor_divide", x1, x2, ints=True)
+    if x.type.dtype.is_int:
+        return weakly(apply(FLOOR_DIVIDE, (x, y)), weak)
     x, y = apply(STOP_GRADIENT, (x,)), apply(STOP_GRADIENT, (y,))
     r = apply(FMOD, (x, y))
     opposite = apply(COMPARE, (test(r, "less", 0.0), test(y, "less", 0.0)), ("not_equal",))

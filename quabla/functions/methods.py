@@ -6,13 +6,14 @@ A method that takes what its module function takes is that function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
 from quabla import errors
 from quabla.dtypes import dtype
-from quabla.functions import math, statistics
+from quabla.functions import items, math, statistics
 from quabla.ops import casting, elementwise, indexing, linalg, reductions, shaping, transcendental
 from quabla.ops.dispatch import Value
 from quabla.ops.types import TensorType
@@ -72,6 +73,17 @@ def _binary_method(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any]
 
     method.__name__ = method.__qualname__ = function.__name__
     method.__doc__ = function.__doc__
+    return method
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """The module function of this name, imported when it is first called."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(f"quabla.{module}"), name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``quabla.{name}`` of this array."
     return method
 
 
@@ -204,7 +216,12 @@ class Methods:
     __xor__ = _array_operator(math.logical_xor)
     __invert__ = math.logical_not
 
-    __getitem__ = indexing.getitem
+    __getitem__ = items.getitem
+
+    @property
+    def at(self) -> items.At:
+        """``x.at[index].set(values)`` and ``add``, ``multiply``, ``max``, ``min``: ``x`` with parts replaced."""
+        return items.At(self)
 
     def __iter__(self) -> Iterator[Value]:
         return (self[i] for i in range(len(self)))
@@ -273,6 +290,7 @@ class Methods:
     max = reductions.max
     min = reductions.min
     cumsum = reductions.cumsum
+    cumprod = _later("ops.cumulative", "cumprod")
     prod = statistics.prod
     any = statistics.any
     all = statistics.all
@@ -293,6 +311,12 @@ class Methods:
     slice = indexing.slice_
     gather = indexing.gather
     scatter_add = indexing.scatter_add
+    take = items.take
+    sort = _later("functions.sorting", "sort")
+    argsort = _later("functions.sorting", "argsort")
+    argmax = _later("functions.sorting", "argmax")
+    argmin = _later("functions.sorting", "argmin")
+    nonzero = _later("functions.sorting", "nonzero")
     tril = shaping.tril
     triu = shaping.triu
 

@@ -262,7 +262,7 @@ def diff(a: object, n: int = 1, axis: int = -1, prepend: object = None, append: 
     for _ in range(n):
         m = max(x.type.shape[k] - 1, 0)
         later, earlier = piece(x, k, 1, m), piece(x, k, 0, m)
-        if x.type.dtype.is_float:
+        if not x.type.dtype.is_bool:
             x = weakly(apply(SUB, (later, earlier)), x.weak)
         else:
             x = apply(COMPARE, (later, earlier), ("not_equal",))
@@ -271,10 +271,10 @@ def diff(a: object, n: int = 1, axis: int = -1, prepend: object = None, append: 
 
 def _extended(parts: list[object], x: Value, axis: int) -> Value:
     values: list[Any] = [p if is_number(p) else as_value(p) for p in parts]
-    if all(isinstance(v, (bool, np.bool_)) if is_number(v) else not v.type.dtype.is_float for v in values):
+    if all(isinstance(v, (bool, np.bool_)) if is_number(v) else v.type.dtype.is_bool for v in values):
         values, weak = [as_value(v) for v in values], False
     else:
-        values, weak = promote("diff", *values)
+        values, weak = promote("diff", *values, ints=True)
     one = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
     values = [v if v.type.ndim else apply(BROADCAST, (v,), (one,)) for v in values]
     return weakly(apply(CONCAT, tuple(values), (axis,)), weak)

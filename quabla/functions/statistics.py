@@ -113,7 +113,7 @@ def prod(x: object, axis: object = None, keepdims: bool = False) -> Value:
         >>> qb.grad(qb.prod)(qb.array([0.0, 2.0, 3.0])).tolist()
         [6.0, 0.0, 0.0]
     """
-    v, axes = reducible("prod", x, axis)
+    v, axes = reducible("prod", x, axis, ints=True)
     shape = _reduced_shape(v.type.shape, axes, keepdims)
     if not count(v.type.shape, axes):
         return full(v.type.with_shape(shape), 1.0)

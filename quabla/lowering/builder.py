@@ -78,6 +78,8 @@ def dense(const: Const) -> Any:
             found = ir.DenseElementsAttr.get(const.array, type=t, context=context())
         elif const.type.dtype is dtypes.bool_:
             found = ir.DenseElementsAttr.get_splat(t, ir.BoolAttr.get(bool(const.splat), context()))
+        elif const.type.dtype.is_int:
+            found = ir.DenseElementsAttr.get_splat(t, ir.IntegerAttr.get(t.element_type, const.splat))
         else:
             found = ir.DenseElementsAttr.get_splat(t, ir.FloatAttr.get(t.element_type, const.splat, unknown()))
         _dense[const] = found
@@ -170,23 +172,35 @@ class Builder:
         return self.op("stablehlo.reshape", type, [value])
 
     def gather(
-        self, value: Value, from_type: TensorType, axis: int, indices: Sequence[int], to_type: TensorType
+        self,
+        value: Value,
+        from_type: TensorType,
+        starts: Value,
+        axes: Sequence[int],
+        at: int,
+        to_type: TensorType,
+        *,
+        ordered: bool = False,
     ) -> Value:
-        """The elements at ``indices`` (non-negative) along ``axis``."""
-        rest = [i for i in range(from_type.ndim) if i != axis]
-        numbers = stablehlo.GatherDimensionNumbers.get(rest, [axis], [], [], [axis], 1, context())
-        sizes = tuple(1 if i == axis else n for i, n in enumerate(from_type.shape))
-        start = self.integers(np.reshape(indices, (-1, 1)))
-        ordered = list(indices) == sorted(indices)
+        """The parts of ``value`` at the indices along ``axes`` that the last axis of ``starts`` holds; they are clamped.
+
+        Args:
+            at: where the other axes of ``starts`` stand in the result.
+            ordered: the indices are known to ascend.
+        """
+        lead = to_type.ndim - from_type.ndim + len(axes)
+        offsets = [i for i in range(to_type.ndim) if not at <= i < at + lead]
+        numbers = stablehlo.GatherDimensionNumbers.get(offsets, sorted(axes), [], [], list(axes), lead, context())
+        sizes = tuple(1 if i in axes else n for i, n in enumerate(from_type.shape))
         return self.op(
-            "stablehlo.gather", to_type, [value, start],
+            "stablehlo.gather", to_type, [value, starts],
             dimension_numbers=numbers, slice_sizes=sizes, indices_are_sorted=ordered,
         )  # fmt: skip
 
     # ---- rows -------------------------------------------------------------------------------------
 
     def row(self, index: Value, type: TensorType, extent: int) -> Value:
-        """The row that a rank-0 float ``index`` names, as a 64-bit integer.
+        """The row that a rank-0 float or int ``index`` names, as a 64-bit integer.
 
         A negative index counts from the end and NaN is row 0. The result may be out of range, where the ops that it
         is for clamp it.
@@ -194,12 +208,15 @@ class Builder:
         known = self.linear.get(index)
         if known is not None:
             return self._linear_row(known, extent)
-        if type.dtype is not dtypes.float64:
-            wide = type.with_dtype(dtypes.float64)
+        number = dtypes.int64 if type.dtype.is_int else dtypes.float64
+        if type.dtype is not number:
+            wide = type.with_dtype(number)
             index, type = self.op("stablehlo.convert", wide, [index]), wide
-        zero = self.full(type, 0.0)
+        zero = self.full(type, 0)
         wrapped = self.add(type, index, self.full(type, float(extent)))
         row = self.select(self.compare("LT", index, zero, type), wrapped, index, type)
+        if number.is_int:
+            return row
         # Targets differ in what they convert NaN and numbers beyond the range of integers to.
         row = self.select(self.compare("GT", row, zero, type), row, zero, type)
         last = self.full(type, float(extent - 1))
@@ -281,7 +298,7 @@ class Builder:
     # ---- reductions and products ------------------------------------------------------------------
 
     def reduce(self, kind: str, value: Value, from_type: TensorType, axes: Sequence[int], to_type: TensorType) -> Value:
-        """Combine along ``axes`` with ``"add"``, ``"maximum"`` or ``"minimum"``."""
+        """Combine along ``axes`` with ``"add"``, ``"multiply"``, ``"maximum"`` or ``"minimum"``."""
         values = [value, self._neutral(kind, to_type.dtype)]
         return self._combining("stablehlo.reduce", kind, values, to_type, dimensions=tuple(axes))
 
@@ -302,35 +319,71 @@ class Builder:
             "stablehlo.reduce_window", kind, values, to_type, window_dimensions=tuple(window), padding=padding
         )
 
-    def scatter_add(
-        self, x: Value, x_type: TensorType, updates: Value, updates_type: TensorType, axis: int, indices: Sequence[int]
+    def scatter(
+        self,
+        kind: str,
+        value: Value,
+        type: TensorType,
+        starts: Value,
+        updates: Value,
+        updates_type: TensorType,
+        axes: Sequence[int],
+        at: int,
+        *,
+        ordered: bool = False,
+        unique: bool = False,
     ) -> Value:
-        """``x`` with ``updates`` added at ``indices`` (non-negative, may repeat) along ``axis``."""
-        rest = [i for i in range(x_type.ndim) if i != axis]
-        numbers = stablehlo.ScatterDimensionNumbers.get(rest, [axis], [], [], [axis], 1, context())
-        where = self.integers(np.reshape(indices, (-1, 1)))
+        """``value`` with ``updates`` combined into the parts that ``gather`` would take; what is outside is dropped.
+
+        Args:
+            kind: ``"add"``, ``"maximum"`` or ``"minimum"``, or ``"set"`` to replace.
+            unique: the indices are known to differ.
+        """
+        lead = updates_type.ndim - type.ndim + len(axes)
+        windows = [i for i in range(updates_type.ndim) if not at <= i < at + lead]
+        numbers = stablehlo.ScatterDimensionNumbers.get(windows, sorted(axes), [], [], list(axes), lead, context())
         return self._combining(
-            "stablehlo.scatter", "add", [x, where, updates], x_type,
-            scatter_dimension_numbers=numbers,
-            indices_are_sorted=list(indices) == sorted(indices),
-            unique_indices=len(set(indices)) == len(indices),
+            "stablehlo.scatter", kind, [value, starts, updates], type,
+            scatter_dimension_numbers=numbers, indices_are_sorted=ordered, unique_indices=unique,
         )  # fmt: skip
 
+    def sort(
+        self, values: Sequence[Value], types: Sequence[TensorType], axis: int, before: Callable[[Value, Value], Value]
+    ) -> list[Value]:
+        """``values`` in the order along ``axis`` that ``before`` gives for elements of the first; ties keep theirs."""
+        made = _create(
+            "stablehlo.sort",
+            [mlir_type(t) for t in types],
+            list(values),
+            attributes={"dimension": attribute("dimension", axis), "is_stable": attribute("is_stable", True)},
+            regions=1,
+            loc=self.loc,
+            ip=self.ip,
+        )
+        scalars = [mlir_type(t.with_shape(())) for t in types for _ in range(2)]
+        block = made.regions[0].blocks.append(*scalars, arg_locs=[self.loc] * len(scalars))
+        with self.inside(block):
+            _create("stablehlo.return", [], [before(*list(block.arguments)[:2])], loc=self.loc, ip=self.ip)
+        return list(made.results)
+
     def _neutral(self, kind: str, dtype: dtypes.dtype) -> Value:
-        if not dtype.is_float:
-            return self.full(tensor_type((), dtype), kind == "minimum")
-        number = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf}[kind]
+        least, greatest = (False, True) if dtype.is_bool else (-np.inf, np.inf)
+        if dtype.is_int:
+            least, greatest = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
+        number = {"add": 0, "multiply": 1, "maximum": least, "minimum": greatest}[kind]
         return self.full(tensor_type((), dtype), number)
 
     def _combining(self, name: str, kind: str, values: Sequence[Value], type: TensorType, **attributes: Any) -> Value:
-        """An op with a region that combines two scalars."""
+        """An op with a region that combines two scalars, or takes the second of them where ``kind`` is ``"set"``."""
         scalar = mlir_type(tensor_type((), type.dtype))
         attributes = {k: attribute(k, v) for k, v in attributes.items()}
         loc = self.loc
         o = _create(name, [mlir_type(type)], values, attributes=attributes, regions=1, loc=loc, ip=self.ip)
         block = o.regions[0].blocks.append(scalar, scalar, arg_locs=[loc, loc])
         ip = ir.InsertionPoint(block)
-        r = _create("stablehlo." + kind, [scalar], list(block.arguments), loc=loc, ip=ip).result
+        r = block.arguments[1]
+        if kind != "set":
+            r = _create("stablehlo." + kind, [scalar], list(block.arguments), loc=loc, ip=ip).result
         _create("stablehlo.return", [], [r], loc=loc, ip=ip)
         return o.result
 
@@ -368,6 +421,8 @@ class Builder:
     def cholesky(self, a: Value, type: TensorType) -> Value:
         """Lower Cholesky factors: zero above the diagonal, and NaN below it where there is none."""
         rank, n = type.ndim, type.shape[-1]
+        if n == 0:
+            return a
         factor = self.op("stablehlo.cholesky", type, [a], lower=True)
         below = self.compare("GE", self.iota(type, rank - 2), self.iota(type, rank - 1), type)
         factor = self.select(below, factor, self.full(type, 0.0), type)

@@ -34,7 +34,7 @@ def _named(names: str) -> frozenset[str]:
 #: Never round, and rounding commutes with them: monotone, odd, or moving whole elements.
 _MOVES: Final = _named(
     "abs broadcast broadcast_in_dim clamp concatenate constant dynamic_slice dynamic_update_slice gather "
-    "get_tuple_element iota maximum minimum negate optimization_barrier pad reshape reverse select slice transpose "
+    "get_tuple_element iota maximum minimum negate optimization_barrier pad reshape reverse select slice sort transpose "
     "tuple"
 ) | {"func.return", "stablehlo.return"}
 #: Never round, but rounding an operand first can change the result.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Linear", "counter", "derived"]
 
-#: Up to here a float holds every integer.
-_EXACT: Final = {dtypes.float64: 2**53, dtypes.float32: 2**24}
+#: Up to here a dtype holds every integer.
+_EXACT: Final = {dtypes.float64: 2**53, dtypes.float32: 2**24, dtypes.int64: 2**63 - 1, dtypes.int32: 2**31 - 1}
 
 
 class Linear(NamedTuple):

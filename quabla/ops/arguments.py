@@ -89,7 +89,7 @@ def array_list(name: str, arrays: Any) -> list[Value]:
 
     Raises:
         TypeError: where an element is not an array.
-        ValueError: for an empty sequence or different float dtypes.
+        ValueError: for an empty sequence or different float or int dtypes.
     """
     if not is_value(arrays) and not _is_list(arrays):
         raise TypeError(f"{name}: needs a sequence of arrays, got {arrays!r}{errors.at_user_line()}")
@@ -102,7 +102,7 @@ def array_list(name: str, arrays: Any) -> list[Value]:
         raise ValueError(f"{name}: needs at least one array{errors.at_user_line()}")
     first = values[0].type.dtype
     if any(v.type.dtype is not first for v in values):
-        values, _ = promote(name, *values)
+        values, _ = promote(name, *values, ints=True)
     return values
 
 

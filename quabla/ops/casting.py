@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from quabla import dtypes
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
@@ -48,7 +50,18 @@ CONSTANT: Final = define(
 
 def _cast_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     to = params[0].numpy
+    if params[0].is_int and types[0].dtype.is_float:
+        return lambda x: to_integers(x, to)
     return lambda x: x.astype(to)
+
+
+def to_integers(x: Any, to: np.dtype[Any]) -> Any:
+    """Floats as integers: rounded towards zero, those out of range to the nearest integer there is, NaN to 0."""
+    limits = np.iinfo(to)
+    x = x.astype(np.float64)
+    inside = (x >= limits.min) & (x < -float(limits.min))
+    whole = np.where(inside, x, 0.0).astype(to)
+    return np.where(x < limits.min, to.type(limits.min), np.where(x >= -float(limits.min), to.type(limits.max), whole))
 
 
 def _cast_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value | None:
@@ -62,22 +75,40 @@ def _cast_fold(operands: Sequence[Value], params: Params) -> Value | None:
     if x.type.dtype is to:
         return x
     if x.splat is not None:
+        if to.is_int and x.type.dtype.is_float:
+            return full(x.type.with_dtype(to), to_integers(np.asarray(x.splat), to.numpy).item())
         # NaN is true, as any number other than zero.
-        return full(x.type.with_dtype(to), x.splat if to.is_float else x.splat != 0)
+        return full(x.type.with_dtype(to), x.splat != 0 if to.is_bool else x.splat)
     return None
 
 
 def _cast_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
     source = node.operands[0].type
-    if node.type.dtype is dtypes.bool_ and source.dtype.is_float:
+    if node.type.dtype.is_bool and not source.dtype.is_bool:
         return lo.compare("NE", xs[0], lo.full(source, 0.0), source)
+    if node.type.dtype.is_int and source.dtype.is_float:
+        return _integers_stablehlo(lo, xs[0], source, node.type)
     return lo.op("stablehlo.convert", node.type, [xs[0]])
+
+
+def _integers_stablehlo(lo: Any, x: Any, source: TensorType, to: TensorType) -> Any:
+    """``to_integers``: targets differ in what they convert NaN and numbers out of range to."""
+    limits = np.iinfo(to.dtype.numpy)
+    low, beyond = lo.full(source, float(limits.min)), lo.full(source, -float(limits.min))
+    above = lo.compare("GE", x, beyond, source)
+    below = lo.compare("LE", x, low, source)
+    odd = lo.op(
+        "stablehlo.or", above.type, [lo.compare("NE", x, x, source), lo.op("stablehlo.or", above.type, [above, below])]
+    )
+    whole = lo.op("stablehlo.convert", to, [lo.select(odd, lo.full(source, 0.0), x, source)])
+    whole = lo.select(below, lo.full(to, limits.min), whole, to)
+    return lo.select(above, lo.full(to, limits.max), whole, to)
 
 
 CAST: Final = define(
     Op(
         "cast",
-        "Convert to another dtype; to bool, every number but zero is true, NaN too.",
+        "Convert to another dtype. To bool, every number but zero is true, NaN too; to ints, floats are truncated.",
         ("x",),
         attributes=(Attribute("dtype", "dtype"),),
         infer=lambda types, params: types[0].with_dtype(params[0]),
@@ -93,6 +124,10 @@ CAST: Final = define(
             Sample(((2, 3),), (dtypes.float64,), dtypes=(dtypes.float32,)),
             Sample(((2, 2),), (dtypes.bool_,)),
             Sample(((3,),), (dtypes.float64,), dtypes=(dtypes.bool_,)),
+            Sample(((5,),), (dtypes.int64,), -9.0, 9.0),
+            Sample(((5,),), (dtypes.int32,), -9.0, 9.0),
+            Sample(((3,),), (dtypes.float64,), -9.0, 9.0, dtypes=(dtypes.int64,)),
+            Sample(((3,),), (dtypes.bool_,), -2, 2, dtypes=(dtypes.int32,)),
         ),
     )
 )
@@ -119,8 +154,9 @@ def astype(x: object, dtype: dtype) -> Value:
 
     Args:
         x: array-like.
-        dtype: ``quabla.float64``, ``quabla.float32`` or ``quabla.bool_``. To bool, every number but zero is
-            true, and so is NaN.
+        dtype: one of quabla's dtypes. To bool, every number but zero is true, and so is NaN. To ints, floats are
+            rounded towards zero; those out of range become the nearest integer there is, and NaN 0. An int64 becomes an
+            int32 modulo 2**32.
 
     Raises:
         TypeError: where ``dtype`` is not a quabla dtype.

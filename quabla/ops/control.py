@@ -1,6 +1,6 @@
 """Ops for the bodies of loops: rows at an index that is known only when the program runs.
 
-The index is a rank-0 float: a loop's counter, or something computed from it. A negative one counts from the end, and one
+The index is a rank-0 float, such as a loop's counter, or int. A negative one counts from the end, and one
 that is out of range is clamped, as in StableHLO.
 """
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, full, hooks
 from quabla.ops.elementwise import ADD, COMPARE, FLOOR, MAXIMUM, MINIMUM, WHERE
 from quabla.ops.indexing import check_axis
@@ -43,8 +44,8 @@ def row_number(index: Any, extent: int) -> int:
 
 
 def _check_index(t: TensorType) -> None:
-    if t.shape != () or not t.dtype.is_float:
-        raise ValueError(f"the index must be a rank-0 float, got {t}")
+    if t.shape != () or t.dtype.is_bool:
+        raise ValueError(f"the index must be a rank-0 float or int, got {t}")
 
 
 def _check_row(x: TensorType, v: TensorType, axis: int) -> None:
@@ -109,7 +110,9 @@ def _is_row(index: Value, extent: int, axis: int, rank: int) -> Value:
     zero, count = full(tensor_type((), d), 0.0), full(tensor_type((), d), float(extent))
     wrapped = apply(WHERE, (apply(COMPARE, (index, zero), ("less",)), apply(ADD, (index, count)), index))
     last = full(tensor_type((), d), float(extent - 1))
-    row = apply(FLOOR, (apply(MAXIMUM, (zero, apply(MINIMUM, (last, wrapped)))),))
+    row = apply(MAXIMUM, (zero, apply(MINIMUM, (last, wrapped))))
+    if d.is_float:
+        row = apply(FLOOR, (row,))
     row = apply(RESHAPE, (row,), ((index.type.shape[0], *(1,) * (rank - 1)),))
     shape = (1,) * axis + (extent,) + (1,) * (rank - 1 - axis)
     numbers = np.arange(extent, dtype=d.numpy).reshape(shape)
@@ -196,6 +199,8 @@ TAKE: Final = define(
             Sample(((4, 3), ()), (0,), (0.3, 1.2), (0.9, 1.8)),
             Sample(((2, 3), ()), (1,), (0.3, 1.2), (0.9, 1.8)),
             Sample(((4,), ()), (0,), (0.3, 1.2), (0.9, 1.8)),
+            Sample(((4,), ()), (0,), -5, 5, dtypes=(dtypes.float64, dtypes.int64)),
+            Sample(((4,), ()), (0,), -5, 5, dtypes=(dtypes.int32, dtypes.int32)),
         ),
     )
 )

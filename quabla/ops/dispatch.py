@@ -168,14 +168,19 @@ def cast(x: Value, dtype: dtype) -> Value:
     return apply(REGISTRY["cast"], (x,), (dtype,))
 
 
-def float_operand(name: str, x: Any) -> Value:
-    """``x`` as a float value, for ops with one operand.
+def float_operand(name: str, x: object, *, ints: bool = False) -> Value:
+    """``x`` as a float value, or one of ints where ``ints`` allows them, for ops with one operand.
 
     Raises:
-        ValueError: for bool arrays, naming the op.
+        ValueError: for arrays of other dtypes, naming the op.
     """
-    v = x if getattr(x, "type", None).__class__ is TensorType else hooks.eager.asarray(x)
-    if not v.type.dtype.is_float:
+    v = as_value(x)
+    dtype = v.type.dtype
+    if dtype.is_float:
+        return v
+    if dtype.is_int and v.weak and not ints:  # a loop's counter
+        return weakly(cast(v, dtypes.float64), True)
+    if not (ints and dtype.is_int):
         raise ValueError(f"{name}: needs a float array, got {v.type}; convert with astype{errors.at_user_line()}")
     return v
 
@@ -184,23 +189,30 @@ def bool_operand(name: str, x: object) -> Value:
     """``x`` as a bool value.
 
     Raises:
-        ValueError: for float arrays and numbers, naming the function.
+        ValueError: for arrays of other dtypes and numbers, naming the function.
     """
     v = as_value(x)
-    if v.type.dtype.is_float:
+    if not v.type.dtype.is_bool:
         raise ValueError(f"{name}: needs a bool array, got {v.type}; compare it with 0 first{errors.at_user_line()}")
     return v
 
 
-def promote(name: str, *operands: Any) -> tuple[list[Value], bool]:
-    """Operands as values of one float dtype, and whether that dtype is weak.
+def promote(name: str, *operands: Any, ints: bool = False) -> tuple[list[Value], bool]:
+    """Operands as values of one dtype, and whether that dtype is weak.
 
     Two arrays must have the same float dtype. Python numbers take the dtype of the arrays; so do results of a
-    bool array with a Python number (they are weak float64). A bool array next to a float one counts as 0 and 1.
+    bool or int array with a Python float (they are weak float64). A bool or int array next to a float one takes its
+    dtype, a bool array next to an int one counts as 0 and 1.
+
+    Args:
+        name: the op's name, for messages.
+        operands: arrays and numbers.
+        ints: whether the op is defined for int arrays alone.
 
     Raises:
-        ValueError: two different float dtypes; only bool arrays.
+        ValueError: two different float or int dtypes; only bool arrays; only int ones where ``ints`` is False.
         TypeError: an operand that is not array-like.
+        OverflowError: a Python int beyond the dtype.
     """
     common: dtype | None = None
     for x in operands:
@@ -212,43 +224,70 @@ def promote(name: str, *operands: Any) -> tuple[list[Value], bool]:
         return list(operands), False
     values = [x if is_number(x) else as_value(x) for x in operands]
     arrays = [v for v in values if not is_number(v)]
-    strong: dtype | None = None
-    for v in arrays:
-        d = v.type.dtype
-        if d.is_float and not v.weak:
-            if strong is None:
-                strong = d
-            elif strong is not d:
-                names = " and ".join([repr(v.type.dtype) for v in arrays])
-                raise ValueError(
-                    f"{name}: operands have dtypes {names}; convert one with astype{errors.at_user_line()}"
-                )
-    weak = strong is None and bool(arrays)
+    numbers = [v for v in values if is_number(v)]
+    strong = _common_dtype(name, arrays, values)
+    weak = strong is None
     if strong is None:
-        if arrays and len(arrays) == len(values) and not any(v.type.dtype.is_float for v in arrays):
+        kinds = [v.type.dtype for v in arrays]
+        if arrays and not numbers and all(d.is_bool for d in kinds):
             raise ValueError(f"{name}: is not defined for bool arrays; convert with astype{errors.at_user_line()}")
-        strong = dtypes.float64
-    traced = any(v.traced for v in arrays)
+        weak = bool(arrays)
+        loops = [d for d in kinds if d.is_int]  # counters of loops over ints
+        strong = loops[0] if loops and not any(d.is_float for d in kinds) else dtypes.float64
+    if strong.is_int and ((weak and not ints) or any(isinstance(n, (float, np.floating)) for n in numbers)):
+        strong, weak = dtypes.float64, True
+    if strong.is_int and not ints:
+        raise ValueError(
+            f"{name}: is not defined for {strong!r} arrays; convert with astype(quabla.float64){errors.at_user_line()}"
+        )
     out = []
+    traced = any(v.traced for v in arrays)
     for v in values:
         if is_number(v):
-            number = _number(name, v)
+            number = _number(name, v, strong)
             out.append(scalar(number, strong) if traced else _eager_number(number, strong))
         else:
             out.append(cast(v, strong))
     return out, weak
 
 
-def _number(name: str, v: Any) -> float:
+def _common_dtype(name: str, arrays: list[Any], values: list[Any]) -> dtype | None:
+    """The dtype to which no array gives way: the one float dtype, else the one int dtype.
+
+    Raises:
+        ValueError: where there are two.
+    """
+    firm = [v.type.dtype for v in arrays if not v.weak and not v.type.dtype.is_bool]
+    chosen = [d for d in firm if d.is_float] or firm
+    if any(v.type.dtype.is_float for v in arrays) and chosen and chosen[0].is_int:
+        return None  # ints beside a weak float give a weak float
+    if any(d is not chosen[0] for d in chosen):
+        raise ValueError(
+            f"{name}: operands have dtypes {' and '.join(_dtype_names(values))}; "
+            f"convert one with astype{errors.at_user_line()}"
+        )
+    return chosen[0] if chosen else None
+
+
+def _number(name: str, v: Any, dtype: dtype) -> float | int:
+    if dtype.is_int:
+        n, limits = int(v), np.iinfo(dtype.numpy)
+        if not limits.min <= n <= limits.max:
+            raise OverflowError(f"{name}: the integer {v} does not fit {dtype!r}{errors.at_user_line()}")
+        return n
     try:
         return float(v)
     except OverflowError:
         raise OverflowError(f"{name}: the integer {v} is too large for float64{errors.at_user_line()}") from None
 
 
+def _dtype_names(values: list[Any]) -> list[str]:
+    return [repr(v.type.dtype) for v in values if not isinstance(v, (int, float, np.generic))]
+
+
 def unary(op: Op, x: Any, params: Params = ()) -> Value:
     """Apply an op with one float operand."""
-    v = float_operand(op.name, x)
+    v = float_operand(op.name, x, ints=op.ints)
     r = apply(op, (v,), params)
     return weakly(r, True) if v.weak and r.type.dtype is v.type.dtype else r
 
@@ -262,8 +301,8 @@ def weakly(result: Value, weak: bool) -> Value:
     return result
 
 
-def binary(op: Op, x: Any, y: Any, params: Params = (), name: str = "") -> Value:
-    """Apply an elementwise op with two float operands, promoted to one dtype; ``name`` is for errors."""
+def binary(op: Op, x: Any, y: Any, params: Params = (), name: str = "", *, ints: bool = False) -> Value:
+    """Apply an elementwise op with two operands, promoted to one dtype; ``name`` is for errors."""
     xt, yt = getattr(x, "type", None), getattr(y, "type", None)
     if type(xt) is TensorType:
         if type(yt) is TensorType:
@@ -271,13 +310,13 @@ def binary(op: Op, x: Any, y: Any, params: Params = (), name: str = "") -> Value
                 return apply(op, (x, y), params)
         elif (y.__class__ is float or _is_small_int(y)) and xt.dtype.is_float:
             r = apply(op, (x, number_like(x, y)), params)
-            return weakly(r, True) if x.weak and r.type.dtype.is_float else r
+            return weakly(r, True) if x.weak and not r.type.dtype.is_bool else r
     elif type(yt) is TensorType and (x.__class__ is float or _is_small_int(x)) and yt.dtype.is_float:
         r = apply(op, (number_like(y, x), y), params)
-        return weakly(r, True) if y.weak and r.type.dtype.is_float else r
-    (a, b), weak = promote(name or op.name, x, y)
+        return weakly(r, True) if y.weak and not r.type.dtype.is_bool else r
+    (a, b), weak = promote(name or op.name, x, y, ints=ints or op.ints)
     r = apply(op, (a, b), params)
-    return weakly(r, weak and r.type.dtype.is_float)
+    return weakly(r, weak and not r.type.dtype.is_bool)
 
 
 def _is_small_int(x: Any) -> bool:

@@ -123,17 +123,17 @@ def _fold_neg(operands: Sequence[Value], params: Params) -> Value | None:
 
 ADD: Final = binary_op(
     "add", "The sum.", np.add, (lambda x, y, r: 1, lambda x, y, r: 1), "stablehlo.add",
-    exact_f32=True, fold=_fold_add,
+    exact_f32=True, ints=True, fold=_fold_add,
     special=((-0.0, -0.0, -0.0), (-0.0, 0.0, 0.0), (INF, -INF, NAN), (INF, 1.0, INF), (NAN, 1.0, NAN)),
 )  # fmt: skip
 SUB: Final = binary_op(
     "sub", "The difference.", np.subtract, (lambda x, y, r: 1, lambda x, y, r: -1), "stablehlo.subtract",
-    exact_f32=True, fold=_fold_sub,
+    exact_f32=True, ints=True, fold=_fold_sub,
     special=((-0.0, 0.0, -0.0), (0.0, 0.0, 0.0), (INF, INF, NAN), (1.0, INF, -INF), (1.0, NAN, NAN)),
 )  # fmt: skip
 MUL: Final = binary_op(
     "mul", "The product.", np.multiply, (lambda x, y, r: y, lambda x, y, r: x), "stablehlo.multiply",
-    exact_f32=True, fold=_fold_mul,
+    exact_f32=True, ints=True, fold=_fold_mul,
     special=((-0.0, 1.0, -0.0), (-0.0, -2.0, 0.0), (INF, 0.0, NAN), (-INF, 2.0, -INF), (NAN, 0.0, NAN)),
 )  # fmt: skip
 DIV: Final = binary_op(
@@ -143,11 +143,11 @@ DIV: Final = binary_op(
 )  # fmt: skip
 NEG: Final = unary_op(
     "neg", "The negative.", np.negative, lambda x, r: -1, "stablehlo.negate",
-    exact_f32=True, fold=_fold_neg, special=((0.0, -0.0), (-0.0, 0.0), (INF, -INF)),
+    exact_f32=True, ints=True, fold=_fold_neg, special=((0.0, -0.0), (-0.0, 0.0), (INF, -INF)),
 )  # fmt: skip
 ABS: Final = unary_op(
     "abs", "The absolute value; its derivative at 0 is 0.", np.absolute, lambda x, r: sign(x), "stablehlo.abs",
-    exact_f32=True, special=((-0.0, 0.0), (-INF, INF)),
+    exact_f32=True, ints=True, special=((-0.0, 0.0), (-INF, INF)),
 )  # fmt: skip
 SIGN: Final = unary_op(
     "sign", "-1, 0 or 1; zeros keep their sign.", lambda x: np.copysign(np.sign(x), x), None, "stablehlo.sign",
@@ -188,12 +188,12 @@ def _share(which: int) -> PartialSlope:
 MAXIMUM: Final = binary_op(
     "maximum", "The greater operand, NaN if either is; a tie shares the derivative equally.", np.maximum,
     (_share(0), _share(1)), "stablehlo.maximum",
-    exact_f32=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, 1.0), (INF, 1.0, INF)),
+    exact_f32=True, ints=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, 1.0), (INF, 1.0, INF)),
 )  # fmt: skip
 MINIMUM: Final = binary_op(
     "minimum", "The lesser operand, NaN if either is; a tie shares the derivative equally.", np.minimum,
     (_share(0), _share(1)), "stablehlo.minimum",
-    exact_f32=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, -INF), (INF, 1.0, 1.0)),
+    exact_f32=True, ints=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, -INF), (INF, 1.0, 1.0)),
 )  # fmt: skip
 
 
@@ -291,7 +291,9 @@ def _power(x: Any, y: Any) -> Any:
     """NumPy takes a square root for one exponent of 1/2, which has other values at -0 and minus infinity."""
     r = np.power(x, y)
     half = y == 0.5
-    return np.where(half, np.where(x == -INF, INF, r + 0.0), r) if half.any() else r
+    if not (half.any() if half.ndim else half):
+        return r
+    return np.where(half, np.where(x == -INF, INF, r + 0.0), r)
 
 
 def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:

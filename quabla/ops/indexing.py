@@ -1,22 +1,22 @@
-"""Parts of arrays: slices, gathers along an axis with static indices, their adjoint, and basic indexing."""
+"""Parts of arrays: slices, gathers along an axis with static indices, and their adjoint."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from quabla import dtypes, errors
 from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
-from quabla.ops.dispatch import Value, apply, as_value, full, hooks, is_value, promote, weakly
+from quabla.ops.dispatch import Value, apply, as_value, full, is_value, promote, weakly
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
-from quabla.ops.shaping import CONCAT, PAD, RESHAPE, apply_weakly, is_zero
-from quabla.ops.types import Params, Shape, TensorType
+from quabla.ops.shaping import CONCAT, PAD, apply_weakly, is_zero
+from quabla.ops.types import Params, TensorType
 
-__all__ = ["GATHER", "SCATTER_ADD", "SLICE", "gather", "getitem", "piece", "scatter_add", "slice_"]
+__all__ = ["GATHER", "SCATTER_ADD", "SLICE", "gather", "piece", "scatter_add", "slice_"]
 
 Index = tuple[slice, ...]
 
@@ -226,7 +226,8 @@ def _gather_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
     t = node.operands[0].type
     pieces = runs(indices)
     if len(pieces) > FEW_RUNS:
-        return lo.gather(xs[0], t, axis, indices, node.type)
+        starts = lo.integers(np.reshape(indices, (-1, 1)))
+        return lo.gather(xs[0], t, starts, [axis], axis, node.type, ordered=list(indices) == sorted(indices))
     if not pieces:
         return _lower_slice(lo, xs[0], t, axis, 0, 0, 1)
     parts = [_lower_slice(lo, xs[0], t, axis, *piece) for piece in pieces]
@@ -344,7 +345,9 @@ def _scatter_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
         high[axis] = x.type.shape[axis] - 1 - (start + (length - 1) * step)
         widths = {"edge_padding_low": tuple(low), "edge_padding_high": tuple(high), "interior_padding": tuple(interior)}
         return lo.op("stablehlo.pad", node.type, [source, lo.full(x.type.with_shape(()), 0)], **widths)
-    return lo.scatter_add(xs[0], x.type, xs[1], updates.type, axis, indices)
+    known = {"ordered": list(indices) == sorted(indices), "unique": len(set(indices)) == len(indices)}
+    starts = lo.integers(np.reshape(indices, (-1, 1)))
+    return lo.scatter("add", xs[0], x.type, starts, xs[1], updates.type, [axis], axis, **known)
 
 
 SCATTER_ADD: Final = define(
@@ -370,7 +373,12 @@ SCATTER_ADD: Final = define(
 )
 
 
-def normalized_indices(name: str, indices: object, t: TensorType, axis: int) -> tuple[int, ...]:
+def is_int_array(indices: Any) -> bool:
+    """Whether indices are an int array of rank 1."""
+    return is_value(indices) and indices.type.dtype.is_int and indices.type.ndim == 1
+
+
+def normalized_indices(name: str, indices: Any, t: TensorType, axis: int) -> tuple[int, ...]:
     """Indices along an axis as non-negative ints.
 
     Raises:
@@ -378,6 +386,8 @@ def normalized_indices(name: str, indices: object, t: TensorType, axis: int) -> 
         IndexError: where one is out of range.
     """
     n = t.shape[axis]
+    if is_int_array(indices):
+        indices = indices.tolist()
     given = static_ints(f"{name}: indices", indices)
     for i in given:
         if not -n <= i < n:
@@ -387,12 +397,13 @@ def normalized_indices(name: str, indices: object, t: TensorType, axis: int) -> 
     return tuple([i % n for i in given])
 
 
-def gather(x: object, indices: object, axis: object = 0) -> Value:
+def gather(x: object, indices: Any, axis: object = 0) -> Value:
     """The elements of ``x`` at some indices along an axis.
 
     Args:
         x: array-like.
-        indices: a flat sequence of ints; negative ones count from the end. Traced scalars may be among them.
+        indices: an int array of rank 1 or a flat sequence of ints; negative ones count from the end. Traced scalars may
+            be among them. What is traced and out of range is clamped.
         axis: the axis.
 
     Raises:
@@ -407,15 +418,18 @@ def gather(x: object, indices: object, axis: object = 0) -> Value:
     i = axis_index("gather", axis, v.type.ndim)
     if isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices)):
         return weakly(rows.take_rows(v, i, indices), v.weak)
+    if rows.is_traced(indices) and is_int_array(indices):
+        return weakly(rows.take_array(v, i, indices), v.weak)
     return apply_weakly(GATHER, v, (i, normalized_indices("gather", indices, v.type, i)))
 
 
-def scatter_add(x: object, indices: object, updates: object, axis: object = 0) -> Value:
+def scatter_add(x: object, indices: Any, updates: object, axis: object = 0) -> Value:
     """``x`` with ``updates`` added at some indices along an axis.
 
     Args:
         x: array-like.
-        indices: a flat sequence of ints; negative ones count from the end, repeated ones add up in order.
+        indices: an int array of rank 1 or a flat sequence of ints; negative ones count from the end, repeated ones add
+            up in order. Traced scalars may be among them. What is traced and out of range adds nothing.
         updates: array-like of the shape of ``x`` with as many elements along ``axis`` as there are indices.
         axis: the axis.
 
@@ -430,128 +444,11 @@ def scatter_add(x: object, indices: object, updates: object, axis: object = 0) -
     """
     (v, u), weak = promote("scatter_add", x, updates)
     i = axis_index("scatter_add", axis, v.type.ndim)
-    if isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices)):
-        if u.type is not resized(v.type, i, len(indices)):
-            wanted = resized(v.type, i, len(indices))
+    whole = rows.is_traced(indices) and is_int_array(indices)
+    if whole or (isinstance(indices, (list, tuple)) and any(map(rows.is_traced, indices))):
+        wanted = resized(v.type, i, len(indices))
+        if u.type is not wanted:
             raise ValueError(f"scatter_add: updates must be {wanted}, got {u.type}{errors.at_user_line()}")
-        return weakly(rows.add_rows(v, i, indices, u), weak)
+        return weakly((rows.add_array if whole else rows.add_rows)(v, i, indices, u), weak)
     r = apply(SCATTER_ADD, (v, u), (i, normalized_indices("scatter_add", indices, v.type, i)))
     return weakly(r, weak)
-
-
-# ---- basic indexing -----------------------------------------------------------------------------
-
-
-class Selection(NamedTuple):
-    """What an index takes.
-
-    Attributes:
-        slices: of each axis, ``(start, length, step)``, or an int, which drops the axis.
-        shape: the shape of the result.
-        window: the index as NumPy understands it.
-    """
-
-    slices: tuple[tuple[int, int, int] | int, ...]
-    shape: Shape
-    window: tuple[slice | int | None, ...]
-
-
-def select(index: object, shape: Shape) -> Selection:
-    """Read a basic index: ints, slices, None and one ``...``, or a tuple of them.
-
-    Raises:
-        TypeError: for lists, arrays and floats.
-        IndexError: for an int out of range, too many indices or two ellipses.
-    """
-    items = index if isinstance(index, tuple) else (index,)
-    ellipses = new = 0
-    for i in items:  # by identity: == of an array would compare its elements
-        ellipses += i is ...
-        new += i is None
-    used = len(items) - ellipses - new
-    if ellipses > 1:
-        raise IndexError(f"an index can have only one ellipsis{errors.at_user_line()}")
-    if used > len(shape):
-        raise IndexError(f"{used} indices for an array of rank {len(shape)}{errors.at_user_line()}")
-    slices: list[tuple[int, int, int] | int] = []
-    out: list[int] = []
-    window: list[slice | int | None] = []
-    for item in items if ellipses else (*items, ...):
-        axis = len(slices)
-        if item is None:
-            out.append(1)
-            window.append(None)
-        elif item is ...:
-            rest = shape[axis : len(shape) - (used - axis)]
-            slices += [(0, n, 1) for n in rest]
-            out += rest
-            window += [slice(None)] * len(rest)
-        elif isinstance(item, slice):
-            bounds = range(shape[axis])[item]
-            n = len(bounds)
-            slices.append((bounds.start, n, bounds.step) if n else (0, 0, 1))
-            out.append(n)
-            window.append(item)
-        else:
-            if isinstance(item, np.ndarray) or not (hasattr(item, "__index__") or isinstance(item, np.bool_)):
-                raise TypeError(
-                    f"an index must be made of ints, slices, None and ..., got {item!r}; use quabla.gather for a list "
-                    f"of indices and quabla.where for a mask{errors.at_user_line()}"
-                )
-            i = static_int("an index", item)
-            n = shape[axis]
-            if not -n <= i < n:
-                raise IndexError(
-                    f"index {i} is out of range for axis {axis}, whose extent is {n}{errors.at_user_line()}"
-                )
-            slices.append(i % n)
-            window.append(i)
-    return Selection(tuple(slices), tuple(out), tuple(window))
-
-
-#: Items of an index that NumPy reads as we do.
-_PLAIN: Final = frozenset({int, slice, type(None), type(...)})
-
-
-def getitem(x: Value, index: object) -> Value:
-    """``x[index]`` for a basic index: ints, slices of any step, None and one ``...``.
-
-    Raises:
-        TypeError: for lists, arrays and floats.
-        IndexError: for an int out of range, too many indices or two ellipses.
-    """
-    items = index if isinstance(index, tuple) else (index,)
-    if not x.traced and _PLAIN.issuperset(map(type, items)):
-        try:
-            part = x.data[index]
-        except IndexError:
-            pass  # raised below, in our words
-        else:
-            return weakly(hooks.eager.wrap(part, x.type.with_shape(part.shape)), x.weak)
-    if any(map(rows.is_traced, items)):
-        return _rows(x, items)
-    taken = select(index, x.type.shape)
-    if not x.traced:  # one NumPy view, where a trace has an op for each axis
-        return weakly(hooks.eager.wrap(x.data[taken.window], x.type.with_shape(taken.shape)), x.weak)
-    for axis, item in enumerate(taken.slices):
-        x = apply_weakly(SLICE, x, (axis, *(item if isinstance(item, tuple) else (item, 1, 1))))
-    return x if x.type.shape == taken.shape else apply_weakly(RESHAPE, x, (taken.shape,))
-
-
-def _rows(x: Value, items: tuple[object, ...]) -> Value:
-    """``x[items]`` where some items are traced scalars."""
-    static = tuple([slice(None) if is_value(i) else i for i in items])
-    used = sum(i is not None and i is not ... for i in items)
-    found: list[tuple[int, object]] = []
-    axis = 0
-    for item in items:
-        if is_value(item):
-            found.append((axis, item))
-        if item is ...:
-            axis += x.type.ndim - used
-        elif item is None or is_value(item) or isinstance(item, slice):
-            axis += 1
-    x = getitem(x, static)
-    for axis, row in reversed(found):
-        x = rows.take(x, axis, row)
-    return x

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from quabla import errors
+from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
 from quabla.ops.registry import Kernel, Op, Sample, define
@@ -24,6 +24,7 @@ __all__ = [
     "binary_op",
     "check_one_dtype",
     "infer_elementwise",
+    "infer_numbers",
     "listed",
     "unary_function",
     "unary_op",
@@ -31,6 +32,7 @@ __all__ = [
 
 INF: Final = math.inf
 NAN: Final = math.nan
+INTS: Final = (dtypes.int32, dtypes.int64)
 
 #: ``(x, result) -> factor``: the derivative of an op with one operand; the factor is a value or 0, 1 or -1.
 Slope = Callable[[Value, Value], Any]
@@ -40,10 +42,18 @@ PartialSlope = Callable[[Value, Value, Value], Any]
 
 def infer_elementwise(types: Sequence[TensorType], params: Params) -> TensorType:
     """The broadcast of float operands of one dtype."""
+    if not types[0].dtype.is_float:
+        check_one_dtype(types)
+        raise ValueError(f"needs float operands, got {listed(types)}")
+    return infer_numbers(types, params)
+
+
+def infer_numbers(types: Sequence[TensorType], params: Params) -> TensorType:
+    """The broadcast of float or int operands of one dtype."""
     first = types[0]
     check_one_dtype(types)
-    if not first.dtype.is_float:
-        raise ValueError(f"needs float operands, got {listed(types)}")
+    if first.dtype.is_bool:
+        raise ValueError(f"needs float or int operands, got {listed(types)}")
     return first.with_shape(broadcast_shapes(*[t.shape for t in types]))
 
 
@@ -68,6 +78,7 @@ def unary_op(
     hi: float = 0.9,
     special: tuple[tuple[float, float], ...] = (),
     exact_f32: bool = False,
+    ints: bool = False,
     fold: Callable[..., Any] | None = None,
     source: str = "",
 ) -> Op:
@@ -83,6 +94,7 @@ def unary_op(
         hi: the greatest one.
         special: results at signed zeros, infinities and edges. NaN gives NaN.
         exact_f32: as in the record.
+        ints: as in the record.
         fold: as in the record.
         source: as in the record.
     """
@@ -91,15 +103,20 @@ def unary_op(
             name,
             summary,
             ("x",),
-            infer=infer_elementwise,
+            infer=infer_numbers if ints else infer_elementwise,
             kernel=lambda params, types: kernel,
             exact_f32=exact_f32,
+            ints=ints,
             elementwise=True,
             partials=None if slope is None else (lambda operands, r, params: slope(operands[0], r),),
             differentiable=slope is not None,
             stablehlo=stablehlo,
             fold=fold,
-            samples=(Sample(((2, 3),), (), lo, hi), Sample(((),), (), lo, hi)),
+            samples=(
+                Sample(((2, 3),), (), lo, hi),
+                Sample(((),), (), lo, hi),
+                *(Sample(((2, 3),), (), -9, 9, dtypes=(d,)) for d in INTS if ints),
+            ),
             special=(*(((x,), r) for x, r in special), ((NAN,), NAN)),
             source=source,
         )
@@ -117,6 +134,7 @@ def binary_op(
     hi: float | tuple[float, float] = 0.9,
     special: tuple[tuple[float, float, float], ...] = (),
     exact_f32: bool = False,
+    ints: bool = False,
     fold: Callable[..., Any] | None = None,
     source: str = "",
 ) -> Op:
@@ -132,6 +150,7 @@ def binary_op(
         hi: the greatest ones.
         special: ``(x, y, result)`` at signed zeros, infinities, NaN and edges.
         exact_f32: as in the record.
+        ints: as in the record.
         fold: as in the record.
         source: as in the record.
     """
@@ -144,14 +163,18 @@ def binary_op(
             name,
             summary,
             ("x1", "x2"),
-            infer=infer_elementwise,
+            infer=infer_numbers if ints else infer_elementwise,
             kernel=lambda params, types: kernel,
             exact_f32=exact_f32,
+            ints=ints,
             elementwise=True,
             partials=(partial(slopes[0]), partial(slopes[1])),
             stablehlo=stablehlo,
             fold=fold,
-            samples=tuple(Sample(s, (), lo, hi) for s in (((2, 3), (2, 3)), ((2, 3), (3,)), ((), (2, 1)))),
+            samples=(
+                *(Sample(s, (), lo, hi) for s in (((2, 3), (2, 3)), ((2, 3), (3,)), ((), (2, 1)))),
+                *(Sample(((2, 3), (3,)), (), -9, 9, dtypes=(d, d)) for d in INTS if ints),
+            ),
             special=tuple(((x, y), r) for x, y, r in special),
             source=source,
         )
@@ -160,6 +183,7 @@ def binary_op(
 
 def unary_function(op: Op, example: tuple[float, str] | None = None, name: str = "") -> Callable[[object], Value]:
     """The public function of an op with one operand; the example is a number and its result as it prints."""
+    also, other = (" or int", "a bool array") if op.ints else ("", "a bool or int array")
 
     def function(x: object) -> Value:
         try:
@@ -177,13 +201,13 @@ def unary_function(op: Op, example: tuple[float, str] | None = None, name: str =
     Elementwise. A Python number gives a float64 array of rank 0.
 
     Args:
-        x: a float array of any shape, or what ``asarray`` makes one of.
+        x: a float{also} array of any shape, or what ``asarray`` makes one of.
 
     Returns:
         An array of the same shape and dtype.
 
     Raises:
-        ValueError: for a bool array.
+        ValueError: for {other}.
     """,
     )
 
@@ -192,6 +216,7 @@ def binary_function(
     op: Op, example: tuple[float, float, str] | None = None, name: str = ""
 ) -> Callable[[object, object], Value]:
     """The public function of an op with two operands; the example is two numbers and their result as it prints."""
+    also, other = (" or int", "two bool arrays") if op.ints else ("", "bool or int arrays alone")
 
     def function(x1: object, x2: object) -> Value:
         try:
@@ -209,14 +234,14 @@ def binary_function(
     Elementwise, with NumPy's broadcasting. A Python number takes the dtype of the other operand.
 
     Args:
-        x1: a float array, or what ``asarray`` makes one of.
+        x1: a float{also} array, or what ``asarray`` makes one of.
         x2: another one, of the same dtype.
 
     Returns:
         An array of the broadcast shape.
 
     Raises:
-        ValueError: for different float dtypes, two bool arrays, or shapes that do not broadcast.
+        ValueError: for different dtypes, {other}, or shapes that do not broadcast.
     """,
     )
 

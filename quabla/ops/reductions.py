@@ -14,6 +14,7 @@ import numpy as np
 from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full
+from quabla.ops.records import INTS
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
@@ -51,6 +52,12 @@ def _reduced(types: Sequence[TensorType], params: Params) -> TensorType:
 
 
 def _infer_sum(types: Sequence[TensorType], params: Params) -> TensorType:
+    if types[0].dtype.is_bool:
+        raise ValueError(f"needs a float or int array, got {types[0]}")
+    return _reduced(types, params)
+
+
+def _infer_mean(types: Sequence[TensorType], params: Params) -> TensorType:
     if not types[0].dtype.is_float:
         raise ValueError(f"needs a float array, got {types[0]}")
     return _reduced(types, params)
@@ -103,6 +110,8 @@ def _sum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     reduce = np.add.reduce
     if types[0].dtype is dtypes.float32:
         return lambda x: reduce(x, axes, np.float64).astype(np.float32)
+    if types[0].dtype is dtypes.int32:
+        return lambda x: reduce(x, axes, np.int32)
     return lambda x: reduce(x, axes)
 
 
@@ -140,11 +149,14 @@ _SAMPLES: Final = (
     Sample(((2, 3),), ((1,),)),
 )
 
+_INT_SAMPLES: Final = tuple(Sample(((2, 3),), ((1,),), -9, 9, dtypes=(d,)) for d in INTS)
+
 SUM: Final = define(
     Op(
         "sum",
         "Sum over axes.",
         ("x",),
+        ints=True,
         attributes=AXES,
         infer=_infer_sum,
         kernel=_sum_kernel,
@@ -154,7 +166,7 @@ SUM: Final = define(
         batch=_batch(lambda: SUM),
         stablehlo=_sum_stablehlo,
         fold=_fold(splat_survives=False),
-        samples=_SAMPLES,
+        samples=(*_SAMPLES, *_INT_SAMPLES),
     )
 )
 
@@ -164,7 +176,7 @@ MEAN: Final = define(
         "Arithmetic mean over axes.",
         ("x",),
         attributes=AXES,
-        infer=_infer_sum,
+        infer=_infer_mean,
         kernel=_mean_kernel,
         exact_f32=True,
         may_alias=False,
@@ -212,6 +224,7 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
         name,
         summary,
         ("x",),
+        ints=True,
         attributes=NAMED_AXES,
         infer=_infer_extremum,
         kernel=kernel,
@@ -221,7 +234,7 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
         batch=_batch(lambda: op),
         stablehlo=lower,
         fold=_fold(splat_survives=True),
-        samples=(*_SAMPLES, Sample(((2, 3),), ((1,),), dtypes=(dtypes.bool_,))),
+        samples=(*_SAMPLES, *_INT_SAMPLES, Sample(((2, 3),), ((1,),), dtypes=(dtypes.bool_,))),
     )
     return define(op)
 
@@ -239,8 +252,8 @@ MIN: Final = _extremum(
 
 def _cumsum_infer(types: Sequence[TensorType], params: Params) -> TensorType:
     (t,) = types
-    if not t.dtype.is_float:
-        raise ValueError(f"needs a float array, got {t}")
+    if t.dtype.is_bool:
+        raise ValueError(f"needs a float or int array, got {t}")
     if not 0 <= params[0] < t.ndim:
         raise ValueError(f"axis {params[0]} is out of range for {t}")
     return t
@@ -250,10 +263,11 @@ def _cumsum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     axis, reverse = params
     accumulate = np.add.accumulate
     result = types[0].dtype.numpy
+    total = np.float64 if types[0].dtype.is_float else result
     if reverse:
         backwards = (*(slice(None),) * axis, slice(None, None, -1))
-        return lambda x: accumulate(x[backwards], axis, np.float64)[backwards].astype(result, copy=False)
-    return lambda x: accumulate(x, axis, np.float64).astype(result, copy=False)
+        return lambda x: accumulate(x[backwards], axis, total)[backwards].astype(result, copy=False)
+    return lambda x: accumulate(x, axis, total).astype(result, copy=False)
 
 
 def _cumsum_fold(operands: Sequence[Value], params: Params) -> Value | None:
@@ -280,6 +294,7 @@ CUMSUM: Final = define(
         "cumsum",
         "Running sums along an axis, from its end if reverse.",
         ("x",),
+        ints=True,
         attributes=(Attribute("axis", "int"), Attribute("reverse", "bool")),
         infer=_cumsum_infer,
         kernel=_cumsum_kernel,
@@ -293,6 +308,7 @@ CUMSUM: Final = define(
             Sample(((4,),), (0, False)),
             Sample(((2, 3),), (1, True)),
             Sample(((3, 2),), (0, False)),
+            *(Sample(((2, 3),), (1, False), -9, 9, dtypes=(d,)) for d in INTS),
         ),
     )
 )
@@ -301,24 +317,24 @@ CUMSUM: Final = define(
 # ---- public functions ---------------------------------------------------------------------------
 
 
-def reducible(name: str, x: object, axis: object) -> tuple[Value, tuple[int, ...]]:
-    """A float array and the axes to reduce it over.
+def reducible(name: str, x: object, axis: object, *, ints: bool = False) -> tuple[Value, tuple[int, ...]]:
+    """A float array, or one of ints where ``ints`` allows them, and the axes to reduce it over.
 
     Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
+        ValueError: for arrays of other dtypes, and axes that do not exist or are given twice.
     """
-    v = float_operand(name, x)
+    v = float_operand(name, x, ints=ints)
     return v, axis_set(name, axis, v.type.ndim)
 
 
 def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
-    v, axes = reducible(op.name, x, axis)
+    v, axes = reducible(op.name, x, axis, ints=op.ints)
     r = apply_weakly(op, v, (axes,))
     return reshaped(r, kept(v.type.shape, axes)) if keepdims else r
 
 
 def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
-    """The sum over axes; float32 values are added in float64 and the result rounded once.
+    """The sum over axes; float32 values are added in float64 and the result rounded once, ints keep their dtype.
 
     Args:
         x: array-like.
@@ -409,7 +425,7 @@ def cumsum(x: object, axis: object = None, reverse: bool = False) -> Value:
         >>> qb.cumsum(qb.array([1.0, 2.0, 3.0]))
         Tensor([1., 3., 6.], dtype=float64)
     """
-    v = float_operand("cumsum", x)
+    v = float_operand("cumsum", x, ints=True)
     if axis is None:
         v = reshaped(v, (v.type.size,))
         axis = 0

@@ -78,6 +78,7 @@ class Op:
         kernel: ``(params, operand types) -> callable`` over NumPy arrays.
         exact_f32: the kernel run in float32 already gives the float64 result rounded once, so nothing widens.
         may_alias: the kernel may return its operand or a view of it (default: every op that is not elementwise).
+        ints: the op is defined for integer operands too, of one dtype; they wrap around.
         elementwise: operands broadcast against each other and each result element depends on its own operands only.
         partials: of an elementwise op, for each operand ``(operands, result, params) -> factor``; a factor is a
             value or the number 0, 1 or -1. None for an operand that has no derivative.
@@ -108,6 +109,7 @@ class Op:
         kernel: Callable[[Params, Sequence[TensorType]], Kernel],
         attributes: tuple[Attribute, ...] = (),
         exact_f32: bool = False,
+        ints: bool = False,
         elementwise: bool = False,
         may_alias: bool | None = None,
         partials: tuple[Callable[..., Any] | None, ...] | None = None,
@@ -132,6 +134,7 @@ class Op:
         self.infer: Final = infer
         self.kernel: Final = kernel
         self.exact_f32: Final = exact_f32
+        self.ints: Final = ints
         self.elementwise: Final = elementwise
         self.may_alias: Final = not elementwise if may_alias is None else may_alias
         self.partials: Final = partials

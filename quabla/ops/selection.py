@@ -9,7 +9,7 @@ import numpy as np
 
 from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
-from quabla.ops.records import INF, NAN, binary_function, check_one_dtype, infer_elementwise, listed
+from quabla.ops.records import INF, INTS, NAN, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, within_selection, zeros
 from quabla.ops.types import Params, TensorType, broadcast_shapes
@@ -31,8 +31,8 @@ def _infer_compare(types: Sequence[TensorType], params: Params) -> TensorType:
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind}")
     check_one_dtype(types)
-    if not types[0].dtype.is_float and kind not in ("equal", "not_equal"):
-        raise ValueError(f"{kind} needs float operands, got {listed(types)}")
+    if types[0].dtype.is_bool and kind not in ("equal", "not_equal"):
+        raise ValueError(f"{kind} needs float or int operands, got {listed(types)}")
     return types[0].with_shape(broadcast_shapes(*[t.shape for t in types])).with_dtype(dtypes.bool_)
 
 
@@ -59,6 +59,7 @@ COMPARE: Final = define(
             *(Sample(((2, 3), (3,)), (kind,)) for kind in KINDS),
             Sample(((2, 3), (2, 3)), ("equal",), dtypes=(dtypes.bool_, dtypes.bool_)),
             Sample(((3,), ()), ("not_equal",), dtypes=(dtypes.bool_, dtypes.bool_)),
+            *(Sample(((2, 3), (3,)), (kind,), -4, 4, dtypes=(d, d)) for kind in ("less", "equal") for d in INTS),
         ),
         special=(((-0.0, 0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((-INF, INF), 1.0), ((INF, INF), 0.0)),
     )
@@ -145,6 +146,7 @@ WHERE: Final = define(
             Sample(((2, 3), (2, 3), (2, 3)), dtypes=(dtypes.bool_, dtypes.float64, dtypes.float64)),
             Sample(((3,), (), (2, 3)), dtypes=(dtypes.bool_, dtypes.float64, dtypes.float64)),
             Sample(((2,), (2,), (2,)), dtypes=(dtypes.bool_, dtypes.bool_, dtypes.bool_)),
+            *(Sample(((2, 3), (3,), ()), (), -4, 4, dtypes=(dtypes.bool_, d, d)) for d in INTS),
         ),
     )
 )
@@ -159,15 +161,16 @@ def compare(lhs: Any, rhs: Any, kind: str) -> Value:
         kind: ``equal``, ``not_equal``, ``less``, ``less_equal``, ``greater`` or ``greater_equal``.
 
     Raises:
-        ValueError: for different float dtypes, or shapes that do not broadcast.
+        ValueError: for different float or int dtypes, or shapes that do not broadcast.
     """
     if _is_bool(lhs) and _is_bool(rhs):
         return apply(COMPARE, (as_value(lhs), as_value(rhs)), (kind,))
-    return binary(COMPARE, lhs, rhs, (kind,), kind)
+    return binary(COMPARE, lhs, rhs, (kind,), kind, ints=True)
 
 
 def _is_bool(x: Any) -> bool:
-    return not is_number(x) and not as_value(x).type.dtype.is_float
+    """Whether ``x`` is a bool array."""
+    return not is_number(x) and as_value(x).type.dtype.is_bool
 
 
 def where(mask: object, on_true: Any, on_false: Any) -> Value:
@@ -176,12 +179,12 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
     A derivative goes to the selected branch only, and none to the mask.
 
     Args:
-        mask: a bool array, or a float one, which holds where it is not 0.
-        on_true: a float or bool array or a number; two numbers give float64.
+        mask: a bool array, or one of numbers, which holds where it is not 0.
+        on_true: an array or a number; two numbers give float64.
         on_false: another one.
 
     Raises:
-        ValueError: for different float dtypes, or shapes that do not broadcast.
+        ValueError: for different float or int dtypes, or shapes that do not broadcast.
 
     Example:
         >>> import quabla as qb
@@ -189,12 +192,12 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
         Tensor([1., 0.], dtype=float64)
     """
     m = as_value(mask)
-    if m.type.dtype.is_float:
+    if not m.type.dtype.is_bool:
         m = test(m, "not_equal", 0.0)
     if _all_bool(on_true, on_false):
         x, y = (scalar(v, dtypes.bool_) if is_number(v) else as_value(v) for v in (on_true, on_false))
         return apply(WHERE, (m, x, y))
-    (x, y), weak = promote("where", on_true, on_false)
+    (x, y), weak = promote("where", on_true, on_false, ints=True)
     r = apply(WHERE, (m, x, y))
     return weakly(r, True) if weak else r
 
@@ -206,10 +209,10 @@ def _all_bool(*branches: Any) -> bool:
         if is_number(v):
             if not isinstance(v, (bool, np.bool_)):
                 return False
-        elif as_value(v).type.dtype.is_float:
-            return False
-        else:
+        elif _is_bool(v):
             some = True
+        else:
+            return False
     return some
 
 

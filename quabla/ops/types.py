@@ -87,7 +87,7 @@ class Const:
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         found = dtypes.from_numpy(array.dtype)
         if found is None:
-            raise TypeError(f"a constant must be float64, float32 or bool, got {array.dtype}")
+            raise TypeError(f"a constant must be of one of quabla's dtypes, got {array.dtype}")
         raw = array.tobytes()
         one = raw[: array.itemsize]
         repeated = array.size > 0 and raw == one * array.size
@@ -95,7 +95,7 @@ class Const:
 
     def _fill(self, type: TensorType, array: np.ndarray[Any, Any], raw: bytes, repeated: bool) -> None:
         self.type = type
-        self.splat: float | bool | None = array.flat[0].item() if repeated else None
+        self.splat: float | bool | int | None = array.flat[0].item() if repeated else None
         if repeated:  # a view of one element, however large the tensor
             array = np.broadcast_to(np.frombuffer(raw, array.dtype).reshape(()), type.shape)
         else:
@@ -107,7 +107,9 @@ class Const:
 
     @classmethod
     def repeat(cls, type: TensorType, value: float | bool) -> Const:
-        """The constant of ``type`` whose elements are all ``value``, rounded once to its dtype."""
+        """The constant of ``type`` whose elements are all ``value``, rounded once to its dtype; integers wrap around."""
+        if type.dtype.is_int:
+            return cls.repeat_element(type, np.asarray(_wrapped(int(value), type.dtype), type.dtype.numpy))
         with np.errstate(all="ignore"):
             return cls.repeat_element(type, np.asarray(value, np.float64).astype(type.dtype.numpy))
 
@@ -128,12 +130,18 @@ class Const:
         return f"Const({self.splat if self.splat is not None else self.array.tolist()} : {self.type})"
 
 
-_splats: Final[dict[tuple[TensorType, str], Const]] = {}
+def _wrapped(value: int, dtype: dtype) -> int:
+    """The integer of ``dtype`` that is ``value`` modulo 2 to the number of its bits."""
+    count = 1 << 8 * dtype.numpy.itemsize
+    return (value + count // 2) % count - count // 2
+
+
+_splats: Final[dict[tuple[TensorType, str | int], Const]] = {}
 
 
 def splat_const(type: TensorType, value: float | bool) -> Const:
-    """A constant of ``type`` whose elements are all ``value``, rounded once to its dtype."""
-    key = (type, float.hex(float(value)))
+    """A constant of ``type`` whose elements are all ``value``, rounded once to its dtype; integers wrap around."""
+    key = (type, int(value) if type.dtype.is_int else float.hex(float(value)))
     c = _splats.get(key)
     if c is None:
         c = Const.repeat(type, value)

@@ -41,12 +41,14 @@ def arrays(sample: Sample, seed: int = 0, float_dtype: np.dtype | type = np.floa
             out.append(rng.permutation(np.arange(count) % 2 == 0).reshape(shape))
         else:
             values = lo + (hi - lo) * (rng.permutation(count) + 0.5 * rng.uniform(0.2, 0.8, count)) / max(count, 1)
+            if dtype.is_int:
+                values = np.rint(values).astype(dtype.numpy)
             out.append(values.reshape(shape))
     if sample.make is not None:
         out = list(sample.make(*out))
     if sample.symmetric:
         out = [(a + np.swapaxes(a, -1, -2)) / 2 for a in out]
-    return [a if a.dtype == bool else a.astype(float_dtype) for a in out]
+    return [a.astype(float_dtype) if a.dtype.kind == "f" else a for a in out]
 
 
 def tensor(a: np.ndarray) -> Tensor:

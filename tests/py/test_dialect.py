@@ -53,7 +53,9 @@ def test_every_op_refuses_a_wrong_result_type(op, sample):
     if any(a.kind == "dtype" for a in op.attributes):
         other = result.replace("tensor<", "tensor<7x")
     else:
-        other = result.replace("f64", "f32") if "f64" in result else re.sub("f32|i1", "f64", result)
+        other = (
+            result.replace("f64", "f32") if "f64" in result else re.sub(r"\b(f32|i\d+)|(?<=x)(f32|i\d+)", "f64", result)
+        )
     wrong = wrong.replace(f"-> {result}", f"-> {other}").replace(f"return %0 : {result}", f"return %0 : {other}")
     with pytest.raises(mlir.ir.MLIRError, match=re.escape(f"'{op.mlir_name}' op ")):
         module(wrong)
@@ -289,8 +291,8 @@ def verify_error(line, arguments="%x: tensor<3xf64>, %y: tensor<2xf64>"):
             "'qb.sin' op operand 0 (x): expected a tensor of static shape, got tensor<?xf64>",
         ),
         (
-            '%c = arith.constant dense<1> : tensor<2xi64> %0 = "qb.sin"(%c) : (tensor<2xi64>) -> tensor<2xi64>',
-            "'qb.sin' op operand 0 (x): expected elements of type f64, f32 or i1, got tensor<2xi64>",
+            '%c = arith.constant dense<1> : tensor<2xi8> %0 = "qb.sin"(%c) : (tensor<2xi8>) -> tensor<2xi8>',
+            "'qb.sin' op operand 0 (x): expected elements of type f64, f32, i1, i32 or i64, got tensor<2xi8>",
         ),
         (
             '%0 = "qb.sum"(%x) : (tensor<3xf64>) -> tensor<f64>',
@@ -321,8 +323,8 @@ def verify_error(line, arguments="%x: tensor<3xf64>, %y: tensor<2xf64>"):
             "'qb.compare' op attribute 'kind' must be a string, got 1 : i64",
         ),
         (
-            '%0 = "qb.constant"() {value = dense<1> : tensor<2xi64>} : () -> tensor<2xf64>',
-            "'qb.constant' op attribute 'value' must be dense elements of type f64, f32 or i1",
+            '%0 = "qb.constant"() {value = dense<1> : tensor<2xi8>} : () -> tensor<2xf64>',
+            "'qb.constant' op attribute 'value' must be dense elements of type f64, f32, i1, i32 or i64",
         ),
         (
             '%0 = "qb.constant"() {value = dense<1.0> : tensor<2xf64>} : () -> tensor<3xf64>',

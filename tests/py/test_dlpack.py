@@ -11,6 +11,8 @@ ARRAYS = {
     "f64": lambda: qb.array([1.0, 2.0, 3.0]),
     "f32": lambda: qb.array([[1.0], [2.0]], dtype=qb.float32),
     "bool": lambda: qb.array([True, False, True]),
+    "i64": lambda: qb.array([1, 2], dtype=qb.int64),
+    "i32": lambda: qb.array([1, 2], dtype=qb.int32),
     "scalar": lambda: qb.array(3.0),
     "transposed": lambda: qb.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).T,
     "reversed": lambda: qb.array([1.0, 2.0, 3.0])[::-1],
@@ -101,7 +103,7 @@ def test_traced_values_have_no_memory():
     assert qb.jit(qb.from_dlpack)(qb.array([1.0])).tolist() == [1.0]
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.bool_])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.bool_, np.int32, np.int64])
 def test_numpy_arrays_come_in_without_a_copy(dtype):
     source = np.ones((2, 3), dtype)
     x = qb.from_dlpack(source)
@@ -127,12 +129,13 @@ def test_jax_arrays_come_in():
             assert x.numpy().dtype == source.dtype
 
 
-def test_integers_become_float64():
-    x = qb.from_dlpack(np.arange(3))
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64])
+def test_integers_without_a_dtype_here_become_float64(dtype):
+    x = qb.from_dlpack(np.arange(3, dtype=dtype))
     assert x.dtype is qb.float64
     assert x.tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(BufferError, match="copy"):
-        qb.from_dlpack(np.arange(3), copy=False)
+        qb.from_dlpack(np.arange(3, dtype=dtype), copy=False)
 
 
 def test_what_cannot_come_in():

@@ -204,7 +204,9 @@ def test_npz_files_load_as_a_dict(save, tmp_path):
     assert found["none"].shape == [0, 2]
 
 
-@pytest.mark.parametrize("array", [np.arange(3), np.array([1j]), np.array([None]), np.array(["a"])], ids=str)
+@pytest.mark.parametrize(
+    "array", [np.arange(3, dtype=np.int16), np.array([1j]), np.array([None]), np.array(["a"])], ids=str
+)
 def test_npz_files_of_other_dtypes_are_refused(array, tmp_path):
     np.savez(tmp_path / "x.npz", x=array, allow_pickle=True)
     with pytest.raises(ValueError, match=r"x\.npz"):
@@ -405,7 +407,7 @@ HOSTILE = {
     "metadata of numbers": (container({"__metadata__": {"a": 1}}), "object of strings"),
     "a tensor without dtype": (container({"x": {"shape": [], "data_offsets": [0, 8]}}), "needs dtype"),
     "a tensor with more": (container(tensor(extra=1), NUMBER), "nothing else"),
-    "an unknown dtype": (container(tensor("I64"), NUMBER), "dtype 'I64'"),
+    "an unknown dtype": (container(tensor("I16"), NUMBER), "dtype 'I16'"),
     "a dtype that is a list": (container(tensor([]), NUMBER), "dtype"),
     "a negative extent": (container(tensor(shape=[-1]), NUMBER), "non-negative"),
     "a bool as extent": (container(tensor(shape=[True]), NUMBER), "non-negative"),

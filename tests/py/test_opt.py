@@ -136,7 +136,7 @@ def test_a_wrong_command_line_is_told_in_one_line(qb_opt, arguments, message):
         ),
         (SIN.replace('"qb.sin"(%x)', '"qb.sin"(%y)'), "<stdin>:2:17", "use of undeclared SSA value name"),
         (SIN.replace("3xf64", "?xf64"), "<stdin>:2:8", "expected a tensor of static shape"),
-        (SIN.replace("3xf64", "3xi32"), "<stdin>:2:8", "expected elements of type f64, f32 or i1"),
+        (SIN.replace("3xf64", "3xi16"), "<stdin>:2:8", "expected elements of type f64, f32, i1, i32 or i64"),
         ("%0 = sinn(%1) : tensor<f64>\n", "<stdin>:1:6", "unknown op 'sinn'"),
         ("%0 = input[name=a] : tensor<f64>\n", "<stdin>:2:1", "may be truncated"),
         ("\x00\x01", "<stdin>:1:2", "unexpected character"),

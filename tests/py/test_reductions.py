@@ -86,11 +86,11 @@ def test_cumsum(axis, dtype):
 @pytest.mark.parametrize(
     ("op", "params", "type", "words"),
     [
-        (reductions.SUM, ((0,),), tensor_type((3,), dtypes.bool_), "sum: needs a float array, got tensor<3xi1>"),
+        (reductions.SUM, ((0,),), tensor_type((3,), dtypes.bool_), "sum: needs a float or int array, got tensor<3xi1>"),
         (reductions.MEAN, ((2,),), tensor_type((3, 2)), r"mean: axes \[2\]"),
         (reductions.MAX, ((1, 0),), tensor_type((3, 2)), r"max: axes \[1, 0\]"),
         (reductions.CUMSUM, (1, False), tensor_type((3,)), "cumsum: axis 1"),
-        (reductions.CUMSUM, (0, False), tensor_type((3,), dtypes.bool_), "cumsum: needs a float array"),
+        (reductions.CUMSUM, (0, False), tensor_type((3,), dtypes.bool_), "cumsum: needs a float or int array"),
     ],
 )
 def test_errors(op, params, type, words):

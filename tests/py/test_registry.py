@@ -25,7 +25,11 @@ def cases(keep=lambda op, sample: True):
 
 
 CASE = cases()
-FLOAT = cases(lambda op, sample: op.name != "cast" and result_is_float(op, sample))
+FLOAT = cases(
+    lambda op, sample: (
+        op.name != "cast" and result_is_float(op, sample) and any(d.is_float for d in sample_dtypes(sample))
+    )
+)
 SMOOTH = cases(
     lambda op, sample: (
         op.name != "cast"

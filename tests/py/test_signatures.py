@@ -12,10 +12,7 @@ import quabla as qb
 
 #: Listed, but not built yet. A name that appears makes its test fail until it is taken out here.
 NOT_BUILT = {
-    "quabla": {"distributed", "newton", "ode", "optim"},
-    "quabla.linalg": {"cg", "gmres"},
-    "quabla.optim": ...,
-    "quabla.ode": ...,
+    "quabla": {"distributed"},
     "quabla.distributed": ...,
 }
 

@@ -66,8 +66,8 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f(%x: tensor<3xf64>) {
-  // expected-error @below {{'qb.sin' op result: expected elements of type f64, f32 or i1, got tensor<3xi64>}}
-  %0 = "qb.sin"(%x) : (tensor<3xf64>) -> tensor<3xi64>
+  // expected-error @below {{'qb.sin' op result: expected elements of type f64, f32, i1, i32 or i64, got tensor<3xi8>}}
+  %0 = "qb.sin"(%x) : (tensor<3xf64>) -> tensor<3xi8>
   return
 }
 
@@ -138,7 +138,7 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'qb.constant' op attribute 'value' must be dense elements of type f64, f32 or i1, got 1.000000e+00 : f64}}
+  // expected-error @below {{'qb.constant' op attribute 'value' must be dense elements of type f64, f32, i1, i32 or i64, got 1.000000e+00 : f64}}
   %0 = "qb.constant"() {value = 1.0} : () -> tensor<f64>
   return
 }
@@ -194,7 +194,7 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f(%b: tensor<3xi1>) {
-  // expected-error @below {{'qb.compare' op less needs float operands, got tensor<3xi1> and tensor<3xi1>}}
+  // expected-error @below {{'qb.compare' op less needs float or int operands, got tensor<3xi1> and tensor<3xi1>}}
   %0 = "qb.compare"(%b, %b) {kind = "less"} : (tensor<3xi1>, tensor<3xi1>) -> tensor<3xi1>
   return
 }
@@ -364,7 +364,7 @@ func.func @f(%x: tensor<3xf64>) {
 // -----
 
 func.func @f(%b: tensor<3xi1>) {
-  // expected-error @below {{'qb.sum' op needs a float array, got tensor<3xi1>}}
+  // expected-error @below {{'qb.sum' op needs a float or int array, got tensor<3xi1>}}
   %0 = "qb.sum"(%b) {axis = array<i64: 0>} : (tensor<3xi1>) -> tensor<i1>
   return
 }
@@ -380,7 +380,7 @@ func.func @f(%e: tensor<0xf64>) {
 // -----
 
 func.func @f(%b: tensor<3xi1>) {
-  // expected-error @below {{'qb.cumsum' op needs a float array, got tensor<3xi1>}}
+  // expected-error @below {{'qb.cumsum' op needs a float or int array, got tensor<3xi1>}}
   %0 = "qb.cumsum"(%b) {axis = 0, reverse = false} : (tensor<3xi1>) -> tensor<3xi1>
   return
 }

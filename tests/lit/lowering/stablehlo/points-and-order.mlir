@@ -1,0 +1,107 @@
+// RUN: qb-opt %s --convert-qb-to-stablehlo | filecheck %s
+
+// Reads and writes at index arrays, order along an axis, and integers.
+
+// A negative index counts from the end; StableHLO's gather clamps by itself.
+// CHECK-LABEL: func.func public @read(
+// CHECK: [[NEGATIVE:%.+]] = stablehlo.compare LT, %arg1,
+// CHECK: [[END:%.+]] = stablehlo.add %arg1,
+// CHECK: [[I:%.+]] = stablehlo.select [[NEGATIVE]], [[END]], %arg1
+// CHECK: [[R:%.+]] = "stablehlo.gather"(%arg0, [[I]]) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>
+// CHECK: return [[R]]
+func.func @read(%x: tensor<4x3xf64>, %i: tensor<5x1xi64>) -> tensor<5x3xf64> {
+  %0 = "qb.gather_nd"(%x, %i) {axes = array<i64: 0>, outside = "clamp"} : (tensor<4x3xf64>, tensor<5x1xi64>) -> tensor<5x3xf64>
+  return %0 : tensor<5x3xf64>
+}
+
+// CHECK-LABEL: func.func public @read_or_zero(
+// CHECK: [[R:%.+]] = "stablehlo.gather"
+// CHECK: [[INSIDE:%.+]] = stablehlo.and
+// CHECK: stablehlo.reduce([[INSIDE]]
+// CHECK: stablehlo.select %{{.+}}, [[R]],
+func.func @read_or_zero(%x: tensor<4xf64>, %i: tensor<5x1xi64>) -> tensor<5xf64> {
+  %0 = "qb.gather_nd"(%x, %i) {axes = array<i64: 0>, outside = "drop"} : (tensor<4xf64>, tensor<5x1xi64>) -> tensor<5xf64>
+  return %0 : tensor<5xf64>
+}
+
+// Indices that are known to be in range need no check.
+// CHECK-LABEL: func.func public @read_known(
+// CHECK-NOT: stablehlo.compare
+// CHECK: "stablehlo.gather"(%arg0,
+func.func @read_known(%x: tensor<4xf64>) -> tensor<2xf64> {
+  %i = "qb.constant"() {value = dense<[[3], [0]]> : tensor<2x1xi64>} : () -> tensor<2x1xi64>
+  %0 = "qb.gather_nd"(%x, %i) {axes = array<i64: 0>, outside = "drop"} : (tensor<4xf64>, tensor<2x1xi64>) -> tensor<2xf64>
+  return %0 : tensor<2xf64>
+}
+
+// CHECK-LABEL: func.func public @add(
+// CHECK: "stablehlo.scatter"(%arg0, %{{.+}}, %arg2) <{{.*}}unique_indices = false
+// CHECK: stablehlo.add
+func.func @add(%x: tensor<4xf64>, %i: tensor<5x1xi64>, %u: tensor<5xf64>) -> tensor<4xf64> {
+  %0 = "qb.scatter_nd_add"(%x, %i, %u) {axes = array<i64: 0>, outside = "drop", unique = false} : (tensor<4xf64>, tensor<5x1xi64>, tensor<5xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// The last of repeated writes wins on every target: the others are moved out of range, where they are dropped.
+// CHECK-LABEL: func.func public @set(
+// CHECK: [[BOARD:%.+]] = "stablehlo.scatter"(
+// CHECK: stablehlo.maximum
+// CHECK: [[LAST:%.+]] = "stablehlo.gather"([[BOARD]],
+// CHECK: stablehlo.compare EQ, [[LAST]],
+// CHECK: [[I:%.+]] = stablehlo.select
+// CHECK: "stablehlo.scatter"(%arg0, [[I]], %arg2) <{{.*}}unique_indices = true
+func.func @set(%x: tensor<4xf64>, %i: tensor<5x1xi64>, %u: tensor<5xf64>) -> tensor<4xf64> {
+  %0 = "qb.scatter_nd_set"(%x, %i, %u) {axes = array<i64: 0>, outside = "drop", unique = false} : (tensor<4xf64>, tensor<5x1xi64>, tensor<5xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// CHECK-LABEL: func.func public @set_unique(
+// CHECK-COUNT-1: "stablehlo.scatter"(%arg0, %{{.+}}, %arg2) <{{.*}}unique_indices = true
+func.func @set_unique(%x: tensor<4xf64>, %i: tensor<2x1xi64>, %u: tensor<2xf64>) -> tensor<4xf64> {
+  %0 = "qb.scatter_nd_set"(%x, %i, %u) {axes = array<i64: 0>, outside = "drop", unique = true} : (tensor<4xf64>, tensor<2x1xi64>, tensor<2xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// A number comes before NaN.
+// CHECK-LABEL: func.func public @sort(
+// CHECK: "stablehlo.sort"(%arg0) <{dimension = 0 : i64, is_stable = true}>
+// CHECK: ^bb0([[A:%.+]]: tensor<f64>, [[B:%.+]]: tensor<f64>):
+// CHECK: [[LESS:%.+]] = stablehlo.compare LT, [[A]], [[B]]
+// CHECK: [[NUMBER:%.+]] = stablehlo.compare EQ, [[A]], [[A]]
+// CHECK: [[NAN:%.+]] = stablehlo.compare NE, [[B]], [[B]]
+// CHECK: [[LAST:%.+]] = stablehlo.and [[NUMBER]], [[NAN]]
+// CHECK: [[BEFORE:%.+]] = stablehlo.or [[LESS]], [[LAST]]
+// CHECK: stablehlo.return [[BEFORE]]
+func.func @sort(%x: tensor<5xf64>) -> tensor<5xf64> {
+  %0 = "qb.sort"(%x) {axis = 0 : i64} : (tensor<5xf64>) -> tensor<5xf64>
+  return %0 : tensor<5xf64>
+}
+
+// CHECK-LABEL: func.func public @argsort(
+// CHECK: [[N:%.+]] = stablehlo.iota dim = 0 : tensor<5xi64>
+// CHECK: [[R:%.+]]:2 = "stablehlo.sort"(%arg0, [[N]])
+// CHECK: return [[R]]#1
+func.func @argsort(%x: tensor<5xi32>) -> tensor<5xi64> {
+  %0 = "qb.argsort"(%x) {axis = 0 : i64} : (tensor<5xi32>) -> tensor<5xi64>
+  return %0 : tensor<5xi64>
+}
+
+// The quotients by 0 and -1 never reach the division.
+// CHECK-LABEL: func.func public @floor_divide(
+// CHECK-DAG: [[ZERO:%.+]] = stablehlo.compare EQ, %arg1, %{{.+}}
+// CHECK: [[Y:%.+]] = stablehlo.select %{{.+}}, %{{.+}}, %arg1
+// CHECK: stablehlo.divide %arg0, [[Y]] : tensor<3xi64>
+func.func @floor_divide(%x: tensor<3xi64>, %y: tensor<3xi64>) -> tensor<3xi64> {
+  %0 = "qb.floor_divide"(%x, %y) : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  return %0 : tensor<3xi64>
+}
+
+// Sums of integers are integers, and the maximum of none would be the least of them.
+// CHECK-LABEL: func.func public @max(
+// CHECK: stablehlo.constant dense<-2147483648> : tensor<i32>
+// CHECK: stablehlo.reduce(%arg0
+// CHECK-SAME: applies stablehlo.maximum
+func.func @max(%x: tensor<3xi32>) -> tensor<i32> {
+  %0 = "qb.max"(%x) {axis = array<i64: 0>} : (tensor<3xi32>) -> tensor<i32>
+  return %0 : tensor<i32>
+}
