@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from quabla.errors import hide_library_frames_in as _hidden
 from quabla.functions.norms import norm
 from quabla.functions.spectral import EighResult, QRResult, SVDResult, eigh, qr, svd
 from quabla.functions.systems import (
@@ -48,6 +49,7 @@ __all__ = [
     "solve_triangular",
     "svd",
 ]
+globals().update(_hidden(globals()))
 
 
 def __getattr__(name: str) -> Any:
@@ -56,6 +58,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'quabla.linalg' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"quabla.solvers.{name}"), name)
-    globals()[name] = value
-    return value
+    globals().update(_hidden({name: getattr(import_module(f"quabla.solvers.{name}"), name)}))
+    return globals()[name]

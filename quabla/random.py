@@ -465,3 +465,6 @@ def _range(low: float, high: float, dtype: dtype) -> tuple[Any, Any]:
     if not float(first) <= float(last):
         raise ValueError(f"uniform: no {dtype.name} number is from {low!r} to below {high!r}{errors.at_user_line()}")
     return first, last
+
+
+globals().update(errors.hide_library_frames_in({name: globals()[name] for name in __all__}))

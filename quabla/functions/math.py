@@ -50,6 +50,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "logical_xor",
     "mod",
     "nan_to_num",
     "not_equal",
@@ -368,6 +369,21 @@ def logical_or(lhs: object, rhs: object) -> Value:
     return apply(WHERE, (x, x, y))
 
 
+def logical_xor(lhs: object, rhs: object) -> Value:
+    """Whether exactly one is true, elementwise.
+
+    Raises:
+        ValueError: for float arrays or shapes that do not broadcast.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.array_api.logical_xor(qb.array([True, True]), qb.array([True, False])).tolist()
+        [False, True]
+    """
+    x, y = bool_operand("logical_xor", lhs), bool_operand("logical_xor", rhs)
+    return apply(COMPARE, (x, y), ("not_equal",))
+
+
 def logical_not(value: object) -> Value:
     """Whether each element is false.
 
@@ -513,6 +529,7 @@ def floor_divide(x1: object, x2: object) -> Value:
     below = apply(WHERE, (opposite, test(r, "not_equal", 0.0), opposite))
     # The truncated quotient is whole but for rounding, which x / y alone would carry over the next whole number.
     truncated = apply(ROUND, (apply(DIV, (x - r, y)),))
+    truncated = choose(test(truncated, "equal", 0.0), 0.0 * apply(DIV, (x, y)), truncated)  # the sign of the quotient
     whole = choose(below, truncated - 1.0, truncated)
     return weakly(choose(test(y, "equal", 0.0), apply(DIV, (x, y)), whole), weak)
 

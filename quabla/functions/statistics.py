@@ -166,7 +166,7 @@ def _degrees_of_freedom(name: str, x: Value, axes: Axes, ddof: Any) -> float:
 
 
 @over_axes("bool arrays")
-def var(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+def var(x: object, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Value:
     """The variance over axes: the mean squared distance from the mean, which is computed first.
 
     Example:
@@ -183,7 +183,7 @@ def var(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -
 
 
 @over_axes("bool arrays")
-def std(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+def std(x: object, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Value:
     """The standard deviation over axes, without overflow of the squares; its derivatives where it is 0 are 0.
 
     Example:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
 from quabla.ops.registry import Convention, Kernel, Op, Sample, define
@@ -207,7 +207,11 @@ def unary_function(op: Op, example: tuple[float, str] | None = None, name: str =
     also, other = (" or int", "a bool array") if op.ints else ("", "a bool or int array")
 
     def function(x: object) -> Value:
-        return dispatch.unary(op, x)
+        try:
+            return dispatch.unary(op, x)
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
     return _documented(
         function,
@@ -236,7 +240,11 @@ def binary_function(
     also, other = (" or int", "two bool arrays") if op.ints else ("", "bool or int arrays alone")
 
     def function(x1: object, x2: object) -> Value:
-        return dispatch.binary(op, x1, x2)
+        try:
+            return dispatch.binary(op, x1, x2)
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
     return _documented(
         function,
@@ -271,4 +279,4 @@ def _documented(function: Any, name: str, example: tuple[Any, ...] | None, doc: 
         Tensor({result}, dtype=float64)
     """
     function.__doc__ = doc
-    return function
+    return errors.hides_library_frames(function)

@@ -179,7 +179,7 @@ class Op:
         self.conventions: Final = conventions
         self.source: Final = source
         self.inferred: Final[dict[tuple[Any, ...], TensorType]] = {}
-        self._prepared: Final[dict[tuple[Any, ...], tuple[Kernel, TensorType]]] = {}
+        self.prepared: Final = Prepared(self)
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -208,20 +208,28 @@ class Op:
 
     def kernel_for(self, types: tuple[TensorType, ...], params: Params) -> Kernel:
         """The NumPy kernel for these types, widened to float64 where float32 alone would round more than once."""
-        return self.prepared(types, params)[0]
+        return self.prepared[(params, *types)][0]
 
-    def prepared(self, types: tuple[TensorType, ...], params: Params) -> tuple[Kernel, TensorType]:
-        """The kernel for these types and the type of its result."""
-        key = (params, types)
-        found = self._prepared.get(key)
-        if found is None:
-            result = self.result_type(types, params)
-            kernel = self.kernel(params, types)
-            if not self.exact_f32 and any(t.dtype is dtypes.float32 for t in types):
-                kernel = _widened(kernel, result.dtype.numpy)
-            if len(self._prepared) > _CACHED:
-                self._prepared.clear()
-            found = self._prepared[key] = kernel, result
+
+class Prepared(dict[tuple[Any, ...], tuple[Kernel, TensorType]]):
+    """An op's kernels and the types of their results, by ``(params, *operand types)``; made when first asked for."""
+
+    __slots__ = ("_op",)
+
+    def __init__(self, op: Op) -> None:
+        super().__init__()
+        self._op: Final = op
+
+    def __missing__(self, key: tuple[Any, ...]) -> tuple[Kernel, TensorType]:
+        op = self._op
+        params, *types = key
+        result = op.result_type(tuple(types), params)
+        kernel = op.kernel(params, types)
+        if not op.exact_f32 and any(t.dtype is dtypes.float32 for t in types):
+            kernel = _widened(kernel, result.dtype.numpy)
+        if len(self) > _CACHED:
+            self.clear()
+        found = self[key] = kernel, result
         return found
 
 
