@@ -145,12 +145,13 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import linalg, random as random
+    from quabla import linalg, ode, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import cholesky, solve
     from quabla.io import load, save
     from quabla.ops.cumulative import cumprod
+    from quabla.solvers.newton import newton
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
 
@@ -174,6 +175,9 @@ _LATER: _Final = {
     "cumprod": "ops.cumulative",
     "linalg": "linalg",
     "load": "io",
+    "newton": "solvers.newton",
+    "ode": "ode",
+    "optim": "optim",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",
@@ -309,11 +313,14 @@ __all__ = [
     "mod",
     "moveaxis",
     "nan_to_num",
+    "newton",
     "nonzero",
     "norm",
     "not_equal",
+    "ode",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "pad",
     "polyval",

@@ -1,6 +1,8 @@
-"""Dense linear algebra over the last two axes; leading axes are batches."""
+"""Dense linear algebra over the last two axes; leading axes are batches. Solvers without a matrix: ``cg``, ``gmres``."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from quabla.functions.norms import norm
 from quabla.functions.spectral import EighResult, QRResult, SVDResult, eigh, qr, svd
@@ -19,16 +21,22 @@ from quabla.functions.systems import (
     solve_triangular,
 )
 
+if TYPE_CHECKING:
+    from quabla.solvers.cg import cg
+    from quabla.solvers.gmres import gmres
+
 __all__ = [
     "EighResult",
     "LstsqResult",
     "QRResult",
     "SVDResult",
     "SlogdetResult",
+    "cg",
     "cho_solve",
     "cholesky",
     "det",
     "eigh",
+    "gmres",
     "inv",
     "lstsq",
     "matrix_power",
@@ -40,3 +48,14 @@ __all__ = [
     "solve_triangular",
     "svd",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The iterative solvers, which most programs do without."""
+    if name not in ("cg", "gmres"):
+        raise AttributeError(f"module 'quabla.linalg' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"quabla.solvers.{name}"), name)
+    globals()[name] = value
+    return value

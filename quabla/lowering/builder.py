@@ -414,6 +414,8 @@ class Builder:
     def cholesky(self, a: Value, type: TensorType) -> Value:
         """Lower Cholesky factors: zero above the diagonal, and NaN below it where there is none."""
         rank, n = type.ndim, type.shape[-1]
+        if n == 0:
+            return a
         factor = self.op("stablehlo.cholesky", type, [a], lower=True)
         below = self.compare("GE", self.iota(type, rank - 2), self.iota(type, rank - 1), type)
         factor = self.select(below, factor, self.full(type, 0.0), type)

@@ -11,7 +11,7 @@ from quabla.lowering.exact_f32 import convert, functions_of, walk, wide_type
 from quabla.mlir import context, ir, read_type, unknown
 from quabla.ops.decompositions import Term, select
 
-__all__ = ["INACCURATE", "INACCURATE_BEFORE_0_12", "guard_products", "keep_barriers", "write_out"]
+__all__ = ["INACCURATE", "INACCURATE_BEFORE_0_12", "guard_products", "keep_barriers", "split_broadcasts", "write_out"]
 
 Formula = Callable[[Term], Term]
 
@@ -60,6 +60,27 @@ def keep_barriers(module: Any) -> None:
             for _ in range(2):
                 v = _create("stablehlo.xor", [bits], [v, mask], loc=loc, ip=ip).result
             result.replace_all_uses_with(v if bits == t else _create(name, [t], [v], loc=loc, ip=ip).result)
+        op.operation.erase()
+
+
+def split_broadcasts(module: Any) -> None:
+    """Drop, in place, the axes of extent 1 that a broadcast stretches before it does.
+
+    XLA on the CPU (jaxlib 0.10) crashes when it runs some programs that stretch an axis and were not simplified: a
+    softmax of 5,000 numbers is one.
+    """
+    for op in _named(module, "stablehlo.broadcast_in_dim"):
+        x, to = op.operands[0], op.results[0].type
+        axes = list(ir.DenseI64ArrayAttr(op.attributes["broadcast_dimensions"]))
+        kept = [(n, a) for n, a in zip(x.type.shape, axes, strict=True) if n == to.shape[a]]
+        if len(kept) == len(axes):
+            continue
+        loc, ip = op.location, ir.InsertionPoint(op)
+        narrow = ir.RankedTensorType.get([n for n, _ in kept], to.element_type, loc=unknown())
+        x = _create("stablehlo.reshape", [narrow], [x], loc=loc, ip=ip).result
+        rest = {"broadcast_dimensions": ir.DenseI64ArrayAttr.get([a for _, a in kept], context())}
+        new = _create("stablehlo.broadcast_in_dim", [to], [x], attributes=rest, loc=loc, ip=ip).result
+        op.results[0].replace_all_uses_with(new)
         op.operation.erase()
 
 

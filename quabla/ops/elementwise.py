@@ -335,7 +335,9 @@ def _power(x: Any, y: Any) -> Any:
     """NumPy takes a square root for one exponent of 1/2, which has other values at -0 and minus infinity."""
     r = np.power(x, y)
     half = y == 0.5
-    return np.where(half, np.where(x == -INF, INF, r + 0.0), r) if half.any() else r
+    if not (half.any() if half.ndim else half):
+        return r
+    return np.where(half, np.where(x == -INF, INF, r + 0.0), r)
 
 
 def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:

@@ -6,7 +6,7 @@ The NumPy plan is the engine of this layer. The runtime layer installs the one t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from quabla.tracing.graph import Graph
 from quabla.tracing.plan import Plan
@@ -23,15 +23,18 @@ class Engine(Protocol):
     def __call__(self, arrays: Sequence[Any]) -> list[Any]: ...
 
 
-_factory: Callable[[Graph], Engine] = Plan
+_factories: Final[dict[str, Callable[[Graph], Engine]]] = {"cpu": Plan}
 
 
-def install(factory: Callable[[Graph], Engine]) -> None:
-    """Make ``factory`` the maker of engines."""
-    global _factory
-    _factory = factory
+def install(factory: Callable[[Graph], Engine], target: str = "cpu") -> None:
+    """Make ``factory`` the maker of a target's engines."""
+    _factories[target] = factory
 
 
-def engine_for(graph: Graph) -> Engine:
-    """An engine that runs ``graph``."""
-    return _factory(graph)
+def engine_for(graph: Graph, target: str = "cpu") -> Engine:
+    """An engine that runs ``graph`` on a target.
+
+    Raises:
+        UnsupportedOperationError: for an op that the target cannot run, where it compiles before the first call.
+    """
+    return _factories[target](graph)

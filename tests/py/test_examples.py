@@ -3,6 +3,7 @@
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -25,6 +26,34 @@ def test_poisson_network_solves_the_equation(poisson, tmp_path, capsys):
     assert [line.split()[1] for line in out.splitlines() if line.startswith("step")] == [
         f"{n}/3000" for n in range(500, 3001, 500)
     ]
+
+
+def test_burgers_network_finds_the_shock(tmp_path, capsys):
+    # All of it, 500 steps of Adam and 1,500 iterations of L-BFGS, promises about 1e-3; a third promises 1e-2.
+    burgers = runpy.run_path(str(EXAMPLES / "pinn_burgers.py"))
+    assert burgers["main"](["--out", str(tmp_path), "--lbfgs", "500", "--points", "400"]) < 1e-2
+    assert (tmp_path / "pinn_burgers.png").stat().st_size > 10_000
+    out = capsys.readouterr().out
+    assert "Adam:    500 steps" in out
+    assert "relative error" in out
+
+
+@pytest.mark.slow
+def test_burgers_network_reaches_what_it_promises(tmp_path):
+    burgers = runpy.run_path(str(EXAMPLES / "pinn_burgers.py"))
+    assert burgers["main"](["--out", str(tmp_path)]) < 2e-3
+
+
+def test_the_reference_solves_burgers_equation():
+    """By finite differences away from the shock; and before it, u is constant along characteristics as nu goes to 0."""
+    burgers = runpy.run_path(str(EXAMPLES / "pinn_burgers.py"))
+    u, nu, h = burgers["cole_hopf"], burgers["NU"], 1e-4
+    t, x = np.array([0.3, 0.7]), np.array([-0.8, -0.4, 0.2, 0.6])
+    u_t = (u(t + h, x) - u(t - h, x)) / (2 * h)
+    u_x = (u(t, x + h) - u(t, x - h)) / (2 * h)
+    u_xx = (u(t, x + h) - 2 * u(t, x) + u(t, x - h)) / h**2
+    np.testing.assert_allclose(u_t + u(t, x) * u_x, nu * u_xx, atol=1e-5)
+    np.testing.assert_allclose(u(np.array([1e-6]), x)[0], -np.sin(np.pi * x), atol=1e-5)
 
 
 def test_poisson_network_meets_the_boundary_values_before_training(poisson):
