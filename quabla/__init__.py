@@ -145,7 +145,7 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import linalg, ode, optim, random as random
+    from quabla import distributed, linalg, ode, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import cholesky, solve
@@ -173,6 +173,7 @@ _LATER: _Final = {
     "searchsorted": "functions.sorting",
     "sort": "functions.sorting",
     "cumprod": "ops.cumulative",
+    "distributed": "distributed",
     "linalg": "linalg",
     "load": "io",
     "newton": "solvers.newton",
@@ -254,6 +255,7 @@ __all__ = [
     "diag",
     "diagonal",
     "diff",
+    "distributed",
     "dot",
     "dtype",
     "einsum",

@@ -11,7 +11,14 @@ from quabla.lowering.exact_f32 import convert, functions_of, walk, wide_type
 from quabla.mlir import context, ir, read_type, unknown
 from quabla.ops.decompositions import Term, select
 
-__all__ = ["INACCURATE", "INACCURATE_BEFORE_0_12", "guard_products", "keep_barriers", "split_broadcasts", "write_out"]
+__all__ = [
+    "INACCURATE",
+    "INACCURATE_BEFORE_0_12",
+    "guard_products",
+    "keep_barriers",
+    "split_broadcasts",
+    "write_out",
+]
 
 Formula = Callable[[Term], Term]
 
