@@ -238,7 +238,7 @@ def _squared_norm(x: Value) -> Value | None:
             scaled = terms.operands[0]
             if scaled.op is DIV and scaled.operands[1] is scale:
                 y = scaled.operands[0]
-                r = apply(total.op, (y * y,), total.params)
+                r = y * y if total is terms else apply(total.op, (y * y,), total.params)  # one element is no sum
                 return r if r.type is x.type else apply(REGISTRY["reshape"], (r,), (x.type.shape,))
     return None
 

@@ -265,6 +265,15 @@ def test_square_of_a_norm_is_smooth_at_the_origin(f):
     np.testing.assert_allclose(qb.grad(f)(qb.array([1e200, 0.0])).numpy(), [2e200, 0.0], rtol=1e-15)
 
 
+def test_square_of_a_norm_of_single_elements_is_smooth_too():
+    rows = lambda v: qb.sum(qb.norm(qb.reshape(v, (-1, 1)), axis=1) ** 2)  # noqa: E731
+    for f, n in ((lambda v: qb.norm(v) ** 2, 1), (lambda v: qb.norm(v) * qb.norm(v), 1), (rows, 1), (rows, 3)):
+        assert qb.hessian(f)(qb.zeros(n)).tolist() == (2.0 * np.eye(n)).tolist()
+        x = qb.array(np.arange(1.0, n + 1))
+        assert qb.jit(f)(x).item() == float(np.sum(x.numpy() ** 2))
+        assert qb.grad(f)(x).tolist() == (2.0 * x.numpy()).tolist()
+
+
 def test_variance_and_deviation_of_equal_numbers():
     x = qb.array([2.0, 2.0, 2.0])
     assert qb.grad(qb.var)(x).tolist() == qb.grad(qb.std)(x).tolist() == [0.0] * 3
