@@ -148,7 +148,7 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import array_api, linalg, ode, optim, random as random
+    from quabla import array_api, distributed, linalg, ode, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import solve
@@ -176,6 +176,7 @@ _LATER: _Final = {
     "searchsorted": "functions.sorting",
     "sort": "functions.sorting",
     "cumprod": "ops.cumulative",
+    "distributed": "distributed",
     "linalg": "linalg",
     "load": "io",
     "newton": "solvers.newton",
@@ -259,6 +260,7 @@ __all__ = [
     "diag",
     "diagonal",
     "diff",
+    "distributed",
     "dot",
     "dtype",
     "einsum",

@@ -34,6 +34,7 @@ SECTIONS = {
     "Errors and warnings": ("errors",),
 }
 NAMESPACES = {
+    "`distributed`: data parallelism": qb.distributed,
     "`linalg`: linear algebra": qb.linalg,
     "`ode`: differential equations": qb.ode,
     "`optim`: optimizers": qb.optim,

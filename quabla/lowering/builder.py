@@ -288,13 +288,6 @@ class Builder:
     def neg(self, type: TensorType, a: Value) -> Value:
         return self.op("stablehlo.negate", type, [a])
 
-    def poly(self, type: TensorType, x: Value, coefficients: Sequence[float]) -> Value:
-        """A polynomial in ``x`` by Horner's rule; the coefficient of the highest power comes first."""
-        r = self.full(type, coefficients[0])
-        for c in coefficients[1:]:
-            r = self.add(type, self.mul(type, r, x), self.full(type, c))
-        return r
-
     # ---- reductions and products ------------------------------------------------------------------
 
     def reduce(self, kind: str, value: Value, from_type: TensorType, axes: Sequence[int], to_type: TensorType) -> Value:

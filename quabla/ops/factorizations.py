@@ -26,7 +26,7 @@ from quabla.ops.matrices import (
     symmetric_part,
     triangle,
 )
-from quabla.ops.records import infer_elementwise
+from quabla.ops.records import REALS, infer_elementwise
 from quabla.ops.registry import REGISTRY, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, with_mapped_axis
 from quabla.ops.selection import COMPARE, WHERE
@@ -119,7 +119,15 @@ RATIO: Final = define(
         vjp=_ratio_vjp,
         stablehlo=_ratio_stablehlo,
         samples=tuple(Sample(s) for s in (((2, 3), (2, 3)), ((2, 3), (3,)))),
-        special=(((0.0, 0.0), 0.0), ((1.0, 0.0), np.inf), ((np.nan, 1.0), np.nan), ((0.0, np.nan), np.nan)),
+        special=(
+            ((0.0, 0.0), 0.0),
+            ((1.0, 0.0), np.inf),
+            ((np.nan, 1.0), np.nan),
+            ((0.0, np.nan), np.nan),
+            ((1.0, np.inf), 0.0),
+        ),
+        domain=(REALS, REALS),
+        ulps=0.5,
     )
 )
 

@@ -16,12 +16,12 @@ from quabla.ops import dispatch
 from quabla.optim.gradient import GradientOptimizer, at_leaf, float_leaves
 from quabla.optim.progress import Progress
 from quabla.optim.settings import count
-from quabla.runtime.resident import Resident
-from quabla.tracing.engines import engine_for
+from quabla.tracing.engines import engine_for, resident_for
 from quabla.tracing.graph import Body, Graph, TraceTensor, alive, build
 from quabla.tracing.trace import Arguments, trace
 from quabla.transforms.autodiff import check_argnums, tree_of_arrays, value_and_grad
 from quabla.transforms.inline import inline
+from quabla.transforms.narrowing import warn_of_float32
 from quabla.transforms.staging import captured_array, check_callable
 
 __all__ = ["Trainer"]
@@ -48,7 +48,7 @@ class Trainer:
         TypeError: another optimizer, or parameters that are not float arrays.
         ValueError: a loss that is not a rank-0 float array, ``batch_argnums`` that are out of range or repeated,
             parameters without arrays, or a device that is not spelled like one.
-        UnsupportedOperationError: a target that this build does not contain.
+        UnsupportedOperationError: a target that this build does not contain, or an op that it cannot run.
 
     Example:
         >>> loss = lambda p, x, y: qb.mean((p["w"] * x + p["b"] - y) ** 2)
@@ -78,7 +78,7 @@ class Trainer:
                 f"Trainer: the optimizer must be an Adam, AdamW or SGD, got {optimizer!r} of type "
                 f"{type(optimizer).__name__}"
             )
-        checked_target("Trainer", device, precision)
+        target = checked_target("Trainer", device, precision)
         leaves, self._treedef = float_leaves("Trainer", "parameters", params)
         if not leaves:
             raise ValueError("Trainer: the parameters have no arrays")
@@ -96,12 +96,14 @@ class Trainer:
         self._lock: Final = threading.RLock()
         graph = _step_graph(loss, self._treedef, leaves, optimizer, args)
         state = len(leaves) * (1 + len(optimizer.moments))
-        self._steps: Final = Resident(graph, state)
+        warn_of_float32(target, [x.type for x in (*leaves, *self._data.leaves) if not isinstance(x, (int, float))])
+        self._steps: Final = resident_for(graph, state, target)
         moments = [np.zeros(t.shape) for _ in optimizer.moments for t in self._types]
         self._steps.put([*(x.data for x in leaves), *moments], 0)
         value = _loss_graph(graph, len(leaves), state + len(optimizer.scalars(0)))
-        self._loss: Final = engine_for(value), value.outs[0].type, [captured_array(x) for x in value.captures]
+        self._loss: Final = engine_for(value, target), value.outs[0].type, [captured_array(x) for x in value.captures]
         self._snapshot: tuple[int, Any] | None = None
+        warn_of_float32(target, flat.types())
 
     def __repr__(self) -> str:
         return f"Trainer({self._optimizer!r}, steps={self.steps})"

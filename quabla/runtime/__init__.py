@@ -16,4 +16,18 @@ def _on_mlx(graph: Graph) -> engines.Engine:
     return MlxEngine(graph)
 
 
+def _kept_on_cpu(graph: Graph, count: int) -> engines.Resident:
+    from quabla.runtime.resident import Resident
+
+    return Resident(graph, count)
+
+
+def _kept_on_mlx(graph: Graph, count: int) -> engines.Resident:
+    from quabla.runtime.mlx import Resident
+
+    return Resident(graph, count)
+
+
 engines.install(_on_mlx, "mlx")
+engines.install_resident(_kept_on_cpu)
+engines.install_resident(_kept_on_mlx, "mlx")

@@ -152,7 +152,14 @@ class _Client:
 
     def _load(self, module: ir.Module, state: int = 0) -> tuple[Any, list[Any], list[Any]]:
         """The loaded program and the types of its arguments and results."""
-        from quabla.lowering.for_xla import correct_log1p, guard_products, keep_barriers, split_broadcasts
+        from quabla.lowering.for_xla import (
+            INACCURATE,
+            INACCURATE_BEFORE_0_12,
+            guard_products,
+            keep_barriers,
+            split_broadcasts,
+            write_out,
+        )
         from quabla.lowering.lapack import call_lapack
         from quabla.lowering.to_stablehlo import copy_of, portable_artifact
 
@@ -164,8 +171,7 @@ class _Client:
         split_broadcasts(module)
         if call_lapack(module):
             self._offer_lapack()
-        if self._poor_log1p:
-            correct_log1p(module)
+        write_out(module, INACCURATE | INACCURATE_BEFORE_0_12 if self._poor_log1p else INACCURATE)
         if not self.exact:
             guard_products(module)
             if "f64" in str(module):

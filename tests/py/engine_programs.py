@@ -1,4 +1,4 @@
-"""Programs that every engine must give the same answer for: each op and its derivatives, loops, matrices, edges.
+"""Programs that every engine must give the same answer for: each op and its derivatives, loops, matrices, solvers, edges.
 
 A program is a function of arrays, with operands in float32 but for a few in float64.
 """
@@ -15,7 +15,7 @@ from samples import CASES, IDS, arrays, op_function, sample_dtypes, smooth_funct
 import quabla as qb
 from quabla.ops.types import tensor_type
 
-__all__ = ["DERIVATIVES", "EDGES", "LOOPS", "MATRICES", "OPS", "SPECIAL", "EngineProgram"]
+__all__ = ["DERIVATIVES", "EDGES", "LOOPS", "MATRICES", "OPS", "SOLVERS", "SPECIAL", "EngineProgram"]
 
 
 class EngineProgram(NamedTuple):
@@ -145,25 +145,69 @@ def _matrices() -> Iterator[EngineProgram]:
             yield EngineProgram(
                 f"grad-solve-{text}", qb.grad(lambda a, b: qb.sum(la.solve(a, b) ** 2), argnums=(0, 1)), (spd, b)
             )
+
+    def below(a: Any) -> Any:
+        """The triangle of a factor that is NaN where there is none; of the other triangle that is not said."""
+        return qb.tril(la.cholesky(a))
+
     # Columns that need no reflection, first and in the middle.
     for k, a in enumerate([np.eye(5)[:, :3], [[3, 2, 0], [4, 0, 1], [0, 0, 4], [0, 0, 6], [0, 0, 2]]]):
         yield EngineProgram(f"qr-complete-unreflected-{k}", lambda a: la.qr(a, mode="complete"), (f32(a),))
     large = numbers(80, 80)
     indefinite = large.numpy() @ large.numpy().T
     indefinite[70, 70] = -50.0
-    yield EngineProgram("cholesky-large-indefinite", lambda a: la.cholesky(a), (f32(indefinite),))
+    yield EngineProgram("cholesky-large-indefinite", below, (f32(indefinite),))
     yield EngineProgram("solve-large", lambda a: la.solve(a + 9.0 * qb.eye(80).astype(qb.float32), a[0]), (large,))
     singular = f32([[[1, 0], [0, 1]], [[1, 2], [2, 4]], [[2, 1], [1, 3]]])
     for name in ("solve", "inv", "cholesky", "det", "slogdet"):
-        f = getattr(la, name)
+        f = below if name == "cholesky" else getattr(la, name)
         run = (lambda a: la.solve(a, qb.ones((3, 2, 1)).astype(qb.float32))) if name == "solve" else f
         yield EngineProgram(f"{name}-some-without-answer", run, (singular,))
     nan = f32([[[1, 0], [0, 1]], [[np.nan, 2], [2, 4]]])
     for name in ("eigh", "svd", "qr", "cholesky", "det", "slogdet", "pinv"):
-        yield EngineProgram(f"{name}-nan", getattr(la, name), (nan,))
+        yield EngineProgram(f"{name}-nan", below if name == "cholesky" else getattr(la, name), (nan,))
 
 
 MATRICES = list(_matrices())
+
+
+# ---- solvers and differential equations -----------------------------------------------------------------
+
+
+def _solvers() -> Iterator[EngineProgram]:
+    y0, rates = f32([1.0, 0.5]), f32([[-0.5, 1.0], [-1.0, -0.3]])
+    fixed, adaptive = {"steps": 20}, {"rtol": 1e-4, "atol": 1e-6, "max_steps": 100}
+    for method in ("euler", "heun", "rk4", "dopri5", "tsit5", "rosenbrock23", "radau"):
+        options = fixed if method in ("euler", "heun", "rk4") else adaptive
+
+        def solution(y: Any, k: Any, method: str = method, options: Any = options) -> Any:
+            def slope(y: Any, t: Any, k: Any) -> Any:
+                return qb.matmul(k, y) - 0.1 * y**3
+
+            return qb.ode.odeint(slope, y, (0.0, 2.0), method=method, args=(k,), **options)
+
+        def loss(y: Any, k: Any, solution: Callable[..., Any] = solution) -> Any:
+            return qb.sum(solution(y, k) ** 2)
+
+        yield EngineProgram(method, solution, (y0, rates))
+        yield EngineProgram(f"grad-{method}", qb.grad(loss, argnums=(0, 1)), (y0, rates))
+    a, b = f32([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]]), f32([1.0, 2.0, 3.0])
+    for name in ("cg", "gmres"):
+        solve = getattr(qb.linalg, name)
+
+        def squares(a: Any, b: Any, solve: Callable[..., Any] = solve) -> Any:
+            return qb.sum(solve(lambda v, a: qb.matmul(a, v), b, tol=1e-6, args=(a,)) ** 2)
+
+        yield EngineProgram(name, qb.value_and_grad(squares, argnums=(0, 1)), (a, b))
+
+    def root(a: Any) -> Any:
+        return qb.newton(lambda x, a: x**3 + x - a, qb.ones_like(a), args=(a,), tol=1e-6)
+
+    yield EngineProgram("newton", qb.value_and_grad(lambda a: qb.sum(root(a))), (f32([2.0, 5.0]),))
+    yield EngineProgram("vmap-newton", qb.vmap(root), (f32([2.0, 5.0, 30.0]),))
+
+
+SOLVERS = list(_solvers())
 
 
 # ---- edges ----------------------------------------------------------------------------------------------

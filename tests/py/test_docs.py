@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from test_derivatives import CHOICES
 
 import quabla as qb
 
@@ -119,6 +120,17 @@ def test_the_list_of_public_names_is_up_to_date():
     names -= {"array_api", "linalg", "random", "tree"}
     listed = set(re.findall(r"^- `(\w+)", page, re.MULTILINE))
     assert names - listed == set()
+
+
+def test_tables_of_conventions_say_what_the_records_and_the_tests_say():
+    tool = runpy.run_path(str(ROOT / "tools" / "conventions.py"))
+    page = tool["PAGE"].read_text()
+    assert page == tool["page"](), "run: python tools/conventions.py"
+    _, _, functions = page.partition("| function | where |")
+    names = {
+        n for row in functions.split("\n\n")[0].splitlines()[2:] for n in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+    assert names == set(CHOICES)
 
 
 if __name__ == "__main__":

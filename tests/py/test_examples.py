@@ -59,3 +59,32 @@ def test_the_reference_solves_burgers_equation():
 def test_poisson_network_meets_the_boundary_values_before_training(poisson):
     params = poisson["init_params"](seed=3)
     assert [poisson["solution"](params, x).item() for x in (0.0, 1.0)] == [0.0, 0.0]
+
+
+def test_predator_prey_fit_recovers_the_rates(tmp_path, capsys):
+    fit = runpy.run_path(str(EXAMPLES / "lotka_volterra_fit.py"))
+    # Observations with 5 percent of noise promise the rates to 2 percent.
+    assert fit["main"](["--out", str(tmp_path)]) < 2e-2
+    assert (tmp_path / "lotka_volterra_fit.png").stat().st_size > 10_000
+    assert "max relative error of the rates" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_predator_prey_fit_is_closer_without_noise(tmp_path):
+    fit = runpy.run_path(str(EXAMPLES / "lotka_volterra_fit.py"))
+    assert fit["main"](["--out", str(tmp_path), "--noise", "0"]) < 1e-3
+
+
+def test_thermometers_tell_the_diffusivity(tmp_path, capsys):
+    # On 31 x 31 points the example promises 3e-3. The error is that of second differences, so half the points give four
+    # times as much.
+    heat = runpy.run_path(str(EXAMPLES / "heat_equation_implicit.py"))
+    assert heat["main"](["--out", str(tmp_path), "--points", "15", "--steps", "16"]) < 1.2e-2
+    assert (tmp_path / "heat_equation_implicit.png").stat().st_size > 10_000
+    assert "gradient_tolerance" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_thermometers_tell_the_diffusivity_as_well_as_promised(tmp_path):
+    heat = runpy.run_path(str(EXAMPLES / "heat_equation_implicit.py"))
+    assert heat["main"](["--out", str(tmp_path)]) < 3e-3

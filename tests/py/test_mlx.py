@@ -1,4 +1,4 @@
-"""MLX gives the CPU's float32 answers: every op, its derivatives, loops, matrices and edges; its errors; threads."""
+"""MLX gives the CPU's float32 answers: every op, its derivatives, loops, matrices, solvers, edges; threads; training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from engine_programs import DERIVATIVES, EDGES, LOOPS, MATRICES, OPS, SPECIAL
+from engine_programs import DERIVATIVES, EDGES, LOOPS, MATRICES, OPS, SOLVERS, SPECIAL
 from random_programs import Quabla, random_program
 
 import quabla as qb
@@ -59,6 +59,11 @@ def test_loop(program):
 
 @programs(MATRICES)
 def test_matrix(program):
+    agree(program)
+
+
+@programs(SOLVERS)
+def test_solver(program):
     agree(program)
 
 
@@ -237,3 +242,59 @@ def test_resident_state_is_as_before_a_call_that_fails():
         steps([np.float64(0.05), np.zeros((5, 4), np.float32)])
     assert steps.calls == 0
     np.testing.assert_array_equal(steps.state()[0], np.ones(3))
+
+
+# ---- training ---------------------------------------------------------------------------------------
+
+
+def network_loss(p, x, y):
+    return qb.mean((qb.tanh(x @ p["w1"] + p["b1"]) @ p["w2"] - y) ** 2)
+
+
+def training(device, optimizer):
+    rng = np.random.default_rng(0)
+
+    def normal(*shape):
+        return qb.array((rng.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32))
+
+    params = {"w1": normal(2, 16), "b1": normal(16), "w2": normal(16, 1)}
+    x = normal(64, 2)
+    return qb.optim.Trainer(network_loss, params, optimizer, x, qb.sin(x[:, :1]), device=device)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [qb.optim.SGD(0.1), qb.optim.Adam(1e-2), qb.optim.AdamW(qb.optim.cosine_decay(1e-2, 60), clip_norm=0.5)],
+    ids=["sgd", "adam", "adamw-clipped-schedule"],
+)
+def test_training_goes_as_on_the_cpu(optimizer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        here, there = training("cpu", optimizer), training("mlx", optimizer)
+    for _ in range(50):
+        here.step()
+        there.step()
+    assert there.engine == "mlx"
+    assert there.steps == 50
+    np.testing.assert_allclose(there.loss().item(), here.loss().item(), rtol=1e-4)
+    for a, b in zip(qb.tree.leaves(there.params), qb.tree.leaves(here.params), strict=True):
+        assert a.dtype is qb.float32
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_training_continues_from_a_file_bit_for_bit(tmp_path):
+    trainer = training("mlx", qb.optim.Adam(1e-2))
+    trainer.fit(5)
+    trainer.save(tmp_path / "state")
+    want = trainer.fit(5)
+    trainer.load(tmp_path / "state")
+    assert trainer.fit(5) == want
+
+
+def test_training_in_float64_warns():
+    with pytest.warns(UserWarning, match=f"^{FLOAT32}$"):
+        trainer = qb.optim.Trainer(lambda p: qb.sum(p * p), qb.array([1.0, 2.0]), qb.optim.SGD(0.25), device="mlx")
+    assert trainer.fit(4) == [5.0, 1.25, 0.3125, 0.078125]
+    assert trainer.params.dtype is qb.float64
+    with pytest.raises(qb.UnsupportedOperationError, match="Trainer: mlx has no float64 arithmetic"):
+        qb.optim.Trainer(lambda p: qb.sum(p * p), qb.ones(2), qb.optim.SGD(0.25), device="mlx", precision="float64")

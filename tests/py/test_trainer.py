@@ -281,6 +281,25 @@ def test_targets_that_are_not_built():
     Trainer(mse, network(2, 1), optim.SGD(), X, Y, device=None, precision="float64").step()
 
 
+def test_training_on_mlx():
+    pytest.importorskip("mlx.core")
+    narrow = [network(2, 16, 1, dtype=qb.float32), X.astype(qb.float32), Y.astype(qb.float32)]
+    make = OPTIMIZERS["adam"]
+    there, here = (Trainer(mse, narrow[0], make(), *narrow[1:], device=d) for d in ("mlx", "cpu"))
+    np.testing.assert_allclose(there.fit(20), here.fit(20), rtol=1e-4)
+    same(there.params, here.params, 1e-3)
+    assert there.engine == "mlx"
+    assert there.loss().item() == pytest.approx(here.loss().item(), rel=1e-4)
+    file = io.BytesIO()
+    there.save(file)
+    file.seek(0)
+    again = Trainer(mse, narrow[0], make(), *narrow[1:], device="mlx")
+    again.load(file)
+    assert again.fit(5) == there.fit(5)
+    with pytest.warns(UserWarning, match="mlx executes float64 programs as float32"):
+        Trainer(mse, network(2, 1), optim.SGD(0.1), X, Y, device="mlx").step()
+
+
 def test_traced_parameters_are_refused():
     with pytest.raises(qb.TracerError, match="cannot be part of a traced function"):
         qb.jit(lambda p: Trainer(lambda q: qb.sum(q), p, optim.SGD()).params)(qb.ones(2))

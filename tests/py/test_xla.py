@@ -89,26 +89,6 @@ def test_samples_agree_with_the_eager_kernels(op, sample, dtype):
         assert ulps(got, wanted) <= (1 if dtype is dtypes.float32 else ULPS)
 
 
-#: The attributes that special values of ops with attributes are for.
-SPECIAL_PARAMS = {"powi": (2,), "compare": ("less",)}
-SPECIAL = [pytest.param(op, id=name) for name, op in REGISTRY.items() if op.special]
-
-
-@pytest.mark.parametrize("op", SPECIAL)
-def test_special_values(op):
-    scalar = tensor_type((), dtypes.float64)
-    count = len(op.special[0][0])
-    run = compiled([scalar] * count, lambda *xs: [apply(op, xs, SPECIAL_PARAMS.get(op.name, ()))])
-    wrong = []
-    for inputs, wanted in op.special:
-        (got,) = run([np.float64(x).reshape(()) for x in inputs])
-        got = got.astype(np.float64)
-        close = ulps(got, np.float64(wanted)) <= ULPS and (wanted != 0 or np.signbit(got) == np.signbit(wanted))
-        if not close:
-            wrong.append((inputs, wanted, float(got)))
-    assert not wrong
-
-
 def test_log1p_is_accurate_on_all_of_its_domain():
     """At points from mpmath, where jaxlib 0.10 errs by 125 ulp; and at the edges."""
     run = compiled([tensor_type((9,), dtypes.float64)], lambda x: [apply(lookup("log1p"), (x,))])

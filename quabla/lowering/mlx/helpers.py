@@ -5,6 +5,7 @@ Importing this needs MLX; the translation only writes these names.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -292,13 +293,16 @@ def scatter(
     # What falls outside goes to one more element, which is dropped.
     flat = mx.flatten(mx.broadcast_to(mx.where(inside, flat, x.size), updates.shape))
     plain = x.astype(mx.int32) if x.dtype == mx.bool_ else x
-    line = mx.concatenate([mx.flatten(plain), mx.zeros((1,), plain.dtype)])
-    values = mx.flatten(updates).astype(plain.dtype)
-    if kind == "set":
-        line[flat] = values
-    else:
-        line = getattr(line.at[flat], kind)(values)
-    return mx.reshape(line[:-1], x.shape).astype(x.dtype)
+    # MLX has no kernels for GPUs that scatter 64 bits at once.
+    with mx.stream(mx.cpu) if plain.itemsize == 8 else contextlib.nullcontext():
+        line = mx.concatenate([mx.flatten(plain), mx.zeros((1,), plain.dtype)])
+        values = mx.flatten(updates).astype(plain.dtype)
+        if kind == "set":
+            line[flat] = values
+        else:
+            line = getattr(line.at[flat], kind)(values)
+        line = line[:-1]
+    return mx.reshape(line, x.shape).astype(x.dtype)
 
 
 #: Sums of more numbers than this are taken block by block: MLX on the CPU adds one number after the other.
