@@ -145,7 +145,7 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import linalg, random as random
+    from quabla import distributed, linalg, ode, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
     from quabla.functions.systems import cholesky, solve
@@ -173,9 +173,12 @@ _LATER: _Final = {
     "searchsorted": "functions.sorting",
     "sort": "functions.sorting",
     "cumprod": "ops.cumulative",
+    "distributed": "distributed",
     "linalg": "linalg",
     "load": "io",
     "newton": "solvers.newton",
+    "ode": "ode",
+    "optim": "optim",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",
@@ -252,6 +255,7 @@ __all__ = [
     "diag",
     "diagonal",
     "diff",
+    "distributed",
     "dot",
     "dtype",
     "einsum",
@@ -315,8 +319,10 @@ __all__ = [
     "nonzero",
     "norm",
     "not_equal",
+    "ode",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "pad",
     "polyval",

@@ -92,6 +92,16 @@ def user_location(depth: int = 1) -> Location | None:
     return None
 
 
+def user_stacklevel() -> int:
+    """The ``stacklevel`` at which a warning of the caller points at the user's line."""
+    level = 1
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+        level += 1
+    return level
+
+
 def file_and_line(location: Location | tuple[str, int]) -> tuple[str, int]:
     """The file name and line number of a location, which may be decoded already."""
     code, index = location

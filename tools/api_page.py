@@ -34,7 +34,10 @@ SECTIONS = {
     "Errors and warnings": ("errors",),
 }
 NAMESPACES = {
+    "`distributed`: data parallelism": qb.distributed,
     "`linalg`: linear algebra": qb.linalg,
+    "`ode`: differential equations": qb.ode,
+    "`optim`: optimizers": qb.optim,
     "`random`: random numbers": qb.random,
     "`tree`: nested containers of arrays": qb.tree,
 }

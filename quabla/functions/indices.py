@@ -158,7 +158,7 @@ def _item(item: Any) -> Any:
         return int(item)
     if is_traced(item):
         return _traced(item)
-    if isinstance(item, (list, np.ndarray)) or is_value(item):
+    if isinstance(item, (list, tuple, np.ndarray)) or is_value(item):
         return int_array(item)
     if hasattr(item, "__index__"):
         return int(item.__index__())
@@ -194,7 +194,7 @@ def int_array(item: Any) -> Any:
             array = np.asarray(item)
         except ValueError as e:
             raise TypeError(f"an index cannot be a ragged list: {e}{errors.at_user_line()}") from None
-        if not array.size and isinstance(item, list):
+        if not array.size and isinstance(item, (list, tuple)):
             array = array.astype(np.intp)
     if array.dtype.kind not in "iub" or (array.dtype.kind == "b" and not array.ndim):
         raise _refusal(item)

@@ -413,9 +413,10 @@ def _placed(x: Value, axes: Sequence[Any], new: Value) -> Value:
 def _multiplied(x: Value, axes: tuple[int, ...], points: Value, new: Value) -> Value:
     """``x`` with parts multiplied by all updates of their points.
 
-    The updates of a point are brought together by sorting and multiplied in pairs, fours and so on, so that the
-    derivative is one of products only, exact at zeros.
+    The updates of a point are brought together by sorting, and multiplied in a tree: the derivative is one of products
+    only, exact at zeros.
     """
+    from quabla.ops.cumulative import scanned
     from quabla.ops.sorting import ARGSORT
 
     lead = points.type.shape[:-1]
@@ -425,14 +426,8 @@ def _multiplied(x: Value, axes: tuple[int, ...], points: Value, new: Value) -> V
     key = _flat(points, [x.type.shape[a] for a in axes])
     order = apply(RESHAPE, (apply(ARGSORT, (key,), (0,)),), ((count, 1),))
     key, points, new = (apply(GATHER_ND, (v, order), ((0,), CLAMP)) for v in (key, points, new))
-    key = apply(RESHAPE, (key,), ((count, *(1,) * len(rest)),))
-    span = 1
-    while span < count:
-        later, earlier = (piece(key, 0, s, count - span) for s in (span, 0))
-        same = apply(COMPARE, (later, earlier), ("equal",))
-        head, tail, before = piece(new, 0, 0, span), piece(new, 0, span, count - span), piece(new, 0, 0, count - span)
-        new = apply(CONCAT, (head, apply(WHERE, (same, apply(MUL, (before, tail)), tail))), (0,))
-        span *= 2
+    wide = apply(RESHAPE, (key,), ((count, *(1,) * len(rest)),))
+    new = scanned((wide, new), _product_of_equals, 0)[1]
     flat = _reshaped(key, (count, 1))
     ends = apply(COMPARE, (piece(flat, 0, 1, count - 1), piece(flat, 0, 0, count - 1)), ("not_equal",))
     ends = apply(CONCAT, (ends, ones(ends.type.with_shape((1, 1)))), (0,))
@@ -441,6 +436,12 @@ def _multiplied(x: Value, axes: tuple[int, ...], points: Value, new: Value) -> V
     points = apply(WHERE, (ends, points, beyond))
     old = apply(GATHER_ND, (x, points), (axes, CLAMP))
     return apply(SCATTER_ND_SET, (x, points, apply(MUL, (old, new))), (axes, DROP, True))
+
+
+def _product_of_equals(first: Sequence[Value], then: Sequence[Value]) -> list[Value]:
+    """Of sorted keys with products of the values of equal ones: the later key, and its product."""
+    (k, a), (m, b) = first, then
+    return [m, apply(WHERE, (apply(COMPARE, (k, m), ("equal",)), apply(MUL, (a, b)), b))]
 
 
 def _flat(points: Value, extents: Sequence[int]) -> Value:

@@ -7,6 +7,7 @@ selected are kept where its derivatives are finite, so that no NaN leaks into a 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def silu(x: object) -> Value:
         [0.0]
     """
     v = float_operand("silu", x)
-    return v * sigmoid(v)
+    return _gated(v, sigmoid)
 
 
 def gelu(x: object, approximate: bool = True) -> Value:
@@ -111,13 +112,19 @@ def gelu(x: object, approximate: bool = True) -> Value:
     """
     v = float_operand("gelu", x)
     if not approximate:
-        return 0.5 * v * erfc(v * -math.sqrt(0.5))
+        return _gated(v, lambda u: 0.5 * erfc(u * -math.sqrt(0.5)))
     scale = 2 * math.sqrt(2 / math.pi)
-    # Beyond |x| = 100 the sigmoid is 0 or 1 in any precision, and an unbounded square would overflow: its derivative
-    # would be 0 times infinity.
-    squared = v * v
-    squared = choose(test(squared, "less", 1e4), squared, 1e4)
-    return v * sigmoid(v * (scale + scale * 0.044715 * squared))
+    return _gated(v, lambda u: sigmoid(u * (scale + scale * 0.044715 * (u * u))))
+
+
+def _gated(x: Value, gate: Callable[[Value], Value]) -> Value:
+    """``x * gate(x)`` for a gate that is 0 below -1000 and 1 above 1000, in any precision.
+
+    There neither infinity meets a zero, nor does anything on the way to a derivative overflow.
+    """
+    above, below = test(x, "greater", 1e3), test(x, "less", -1e3)
+    u = choose(below, 0.0, x)
+    return choose(above, x, u * gate(choose(above, 0.0, u)))
 
 
 # ---- powers -------------------------------------------------------------------------------------

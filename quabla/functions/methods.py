@@ -6,6 +6,7 @@ A method that takes what its module function takes is that function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -65,6 +66,17 @@ def _array_operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any
         return NotImplemented
 
     return operator
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """The module function of this name, imported when it is first called."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(f"quabla.{module}"), name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``quabla.{name}`` of this array."
+    return method
 
 
 class Methods:
@@ -233,6 +245,7 @@ class Methods:
     max = reductions.max
     min = reductions.min
     cumsum = reductions.cumsum
+    cumprod = _later("ops.cumulative", "cumprod")
     prod = statistics.prod
     any = statistics.any
     all = statistics.all
@@ -253,6 +266,12 @@ class Methods:
     slice = indexing.slice_
     gather = indexing.gather
     scatter_add = indexing.scatter_add
+    take = items.take
+    sort = _later("functions.sorting", "sort")
+    argsort = _later("functions.sorting", "argsort")
+    argmax = _later("functions.sorting", "argmax")
+    argmin = _later("functions.sorting", "argmin")
+    nonzero = _later("functions.sorting", "nonzero")
     tril = shaping.tril
     triu = shaping.triu
 

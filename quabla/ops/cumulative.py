@@ -1,8 +1,8 @@
-"""Running products."""
+"""Running products, and running results of any associative operation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,10 +13,13 @@ from quabla.ops.elementwise import ADD, MUL
 from quabla.ops.indexing import check_axis, piece
 from quabla.ops.records import INTS
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
-from quabla.ops.shaping import CONCAT, apply_weakly, reshaped
+from quabla.ops.shaping import CONCAT, RESHAPE, apply_weakly, reshaped
 from quabla.ops.types import Params, TensorType
 
-__all__ = ["CUMPROD", "cumprod"]
+__all__ = ["CUMPROD", "cumprod", "scanned"]
+
+#: What combines a tuple of values with a later one.
+Combine = Callable[[Sequence[Value], Sequence[Value]], Sequence[Value]]
 
 
 def _infer(types: Sequence[TensorType], params: Params) -> TensorType:
@@ -34,20 +37,49 @@ def _kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda x: np.multiply.accumulate(x, axis, dtype)
 
 
+def scanned(xs: Sequence[Value], combine: Combine, axis: int) -> list[Value]:
+    """The running results of an associative operation on tuples of values, along an axis of arrays of equal extent.
+
+    Pairs of neighbours are combined, half as many elements scanned, and the elements between filled in: as many
+    applications as a loop has, in twice the logarithm of steps.
+    """
+    n = xs[0].type.shape[axis]
+    if n < 2:
+        return list(xs)
+
+    def part(values: Sequence[Value], start: int, length: int, step: int = 1) -> list[Value]:
+        return [piece(x, axis, start, length, step) for x in values]
+
+    half = n // 2
+    odd = scanned(combine(part(xs, 0, half, 2), part(xs, 1, half, 2)), combine, axis)
+    rest = (n - 1) // 2
+    even = part(xs, 0, 1)
+    if rest:
+        later = combine(part(odd, 0, rest), part(xs, 2, rest, 2))
+        even = [apply(CONCAT, pair, (axis,)) for pair in zip(even, later, strict=True)]
+    return [_interleaved(e, o, axis) for e, o in zip(even, odd, strict=True)]
+
+
+def _interleaved(even: Value, odd: Value, axis: int) -> Value:
+    """The elements of two arrays in turn; the first has as many, or one more."""
+    shape, n = even.type.shape, even.type.shape[axis] + odd.type.shape[axis]
+    if odd.type.shape != shape:
+        odd = apply(CONCAT, (odd, piece(even, axis, 0, 1)), (axis,))
+    column = (*shape[: axis + 1], 1, *shape[axis + 1 :])
+    pairs = apply(CONCAT, tuple([apply(RESHAPE, (x,), (column,)) for x in (even, odd)]), (axis + 1,))
+    both = apply(RESHAPE, (pairs,), ((*shape[:axis], 2 * shape[axis], *shape[axis + 1 :]),))
+    return piece(both, axis, 0, n)
+
+
 def _jvp(operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params) -> Value | None:
-    """The product rule along products of 2, 4, 8, ... neighbours, so that no zero is divided by."""
+    """The product rule along the tree of products, so that no zero is divided by."""
     (x,), (t,), (axis,) = operands, tangents, params
-    if t is None:
-        return None
-    n, span = x.type.shape[axis], 1
-    while span < n:
-        x_before, x_now = piece(x, axis, 0, n - span), piece(x, axis, span, n - span)
-        t_before, t_now = piece(t, axis, 0, n - span), piece(t, axis, span, n - span)
-        moved = apply(ADD, (apply(MUL, (t_now, x_before)), apply(MUL, (t_before, x_now))))
-        t = apply(CONCAT, (piece(t, axis, 0, span), moved), (axis,))
-        x = apply(CONCAT, (piece(x, axis, 0, span), apply(MUL, (x_now, x_before))), (axis,))
-        span *= 2
-    return t
+    return None if t is None else scanned((x, t), _product_rule, axis)[1]
+
+
+def _product_rule(first: Sequence[Value], then: Sequence[Value]) -> list[Value]:
+    (x, dx), (y, dy) = first, then
+    return [apply(MUL, (x, y)), apply(ADD, (apply(MUL, (dx, y)), apply(MUL, (dy, x))))]
 
 
 def _stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
@@ -80,7 +112,7 @@ CUMPROD: Final = define(
             Sample(((3, 2),), (0,)),
             *(Sample(((2, 3),), (1,), -9, 9, dtypes=(d,)) for d in INTS),
         ),
-        source="W. D. Hillis and G. L. Steele, Data parallel algorithms, CACM 29 (1986)",
+        source="G. E. Blelloch, Prefix sums and their applications, CMU-CS-90-190 (1990)",
     )
 )
 

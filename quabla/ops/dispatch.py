@@ -153,6 +153,8 @@ def float_operand(name: str, x: object, *, ints: bool = False) -> Value:
     """
     v = as_value(x)
     dtype = v.type.dtype
+    if dtype.is_int and v.weak and not ints:  # a loop's counter
+        return weakly(cast(v, dtypes.float64), True)
     if not (dtype.is_float or (ints and dtype.is_int)):
         raise ValueError(f"{name}: needs a float array, got {v.type}; convert with astype{errors.at_user_line()}")
     return v
@@ -199,7 +201,7 @@ def promote(name: str, *operands: object, ints: bool = False) -> tuple[list[Valu
         weak = bool(arrays)
         loops = [d for d in kinds if d.is_int]  # counters of loops over ints
         strong = loops[0] if loops and not any(d.is_float for d in kinds) else dtypes.float64
-    if strong.is_int and any(isinstance(n, (float, np.floating)) for n in numbers):
+    if strong.is_int and ((weak and not ints) or any(isinstance(n, (float, np.floating)) for n in numbers)):
         strong, weak = dtypes.float64, True
     if strong.is_int and not ints:
         raise ValueError(

@@ -209,8 +209,8 @@ def _gaussian(w: _Words) -> Term:
     tail = (w.op("shift_right_logical", 12).floats() + 0.5) * 2.0**-53
     middle = 0.5 - tail
     r = (-_log_term(tail)).sqrt()
-    far = select(r.gt(5.0), _ratio(_FAR_TAIL, r - 5.0), _ratio(_TAIL, r - 1.6))
-    size = select(middle.gt(0.425), far, middle * _ratio(_MIDDLE, 0.180625 - middle * middle))
+    far = select(r > 5.0, _ratio(_FAR_TAIL, r - 5.0), _ratio(_TAIL, r - 1.6))
+    size = select(middle > 0.425, far, middle * _ratio(_MIDDLE, 0.180625 - middle * middle))
     negative = w.lo.compare("NE", w.op("and", 1).value, w.of(0), w.type)
     return select(negative, -size, size)
 
@@ -222,7 +222,7 @@ def _log_term(x: Term) -> Term:
     exponent = bits.op("shift_right_logical", 52).op("subtract", 1022).floats()
     halves = bits.op("and", 2**52 - 1).op("or", 1022 << 52)
     mantissa = Term(x.lo, x.type, x.lo.op("stablehlo.bitcast_convert", x.type, [halves.value]))
-    small = mantissa.lt(math.sqrt(0.5))
+    small = mantissa < math.sqrt(0.5)
     return _log(select(small, 2.0 * mantissa, mantissa), select(small, exponent - 1.0, exponent))
 
 

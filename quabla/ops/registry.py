@@ -15,7 +15,7 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops.types import Params, Shape, TensorType
 
-__all__ = ["REGISTRY", "Attribute", "Op", "Sample", "define", "lookup"]
+__all__ = ["REGISTRY", "Attribute", "Convention", "Op", "Sample", "define", "lookup"]
 
 Array = Any  # a NumPy array or scalar
 Value = Any  # a value that ops apply to: Tensor or TraceTensor
@@ -59,6 +59,24 @@ class Sample(NamedTuple):
     symmetric: bool = False
 
 
+class Convention(NamedTuple):
+    """The derivative at points where calculus leaves a choice; the table in docs/conventions.md is made of these.
+
+    Attributes:
+        where: the points, in words.
+        derivative: what the derivative is there, in words.
+        why: the reason of the choice.
+        at: one such point, a number for each operand.
+        slopes: the derivative by each operand there.
+    """
+
+    where: str
+    derivative: str
+    why: str
+    at: tuple[float, ...] = ()
+    slopes: tuple[float, ...] = ()
+
+
 class Lowering(Protocol):
     """What a record's StableHLO rule may call; see ``quabla.lowering.to_stablehlo``."""
 
@@ -96,6 +114,10 @@ class Op:
         refusal: what is wrong with an operand where the kernel gives NaN, for ops that raise it when not compiled.
         samples: small applications for generated tests.
         special: ``(inputs, result)`` pairs at signed zeros, infinities, NaN and edges.
+        domain: of an elementwise op, the interval of each operand outside of which the result is NaN.
+        ulps: of an elementwise op, how far the float64 kernel is from the exact result at most, in units in the last
+            place of that: 0 where it is exact, 1/2 where it is the exact one rounded.
+        conventions: the derivative where calculus leaves a choice.
         source: where a non-obvious derivative or algorithm comes from.
     """
 
@@ -124,6 +146,9 @@ class Op:
         refusal: str = "",
         samples: tuple[Sample, ...] = (),
         special: tuple[tuple[tuple[float, ...], float], ...] = (),
+        domain: tuple[tuple[float, float], ...] = (),
+        ulps: float | None = None,
+        conventions: tuple[Convention, ...] = (),
         source: str = "",
     ) -> None:
         self.name: Final = name
@@ -149,6 +174,9 @@ class Op:
         self.refusal: Final = refusal
         self.samples: Final = samples
         self.special: Final = special
+        self.domain: Final = domain
+        self.ulps: Final = ulps
+        self.conventions: Final = conventions
         self.source: Final = source
         self.inferred: Final[dict[tuple[Any, ...], TensorType]] = {}
         self._prepared: Final[dict[tuple[Any, ...], tuple[Kernel, TensorType]]] = {}

@@ -9,8 +9,8 @@ import numpy as np
 
 from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, as_value, is_number, promote, scalar, weakly
-from quabla.ops.records import INF, INTS, NAN, binary_function, check_one_dtype, infer_elementwise, listed
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
+from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, within_selection, zeros
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
@@ -62,6 +62,9 @@ COMPARE: Final = define(
             *(Sample(((2, 3), (3,)), (kind,), -4, 4, dtypes=(d, d)) for kind in ("less", "equal") for d in INTS),
         ),
         special=(((-0.0, 0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((-INF, INF), 1.0), ((INF, INF), 0.0)),
+        domain=(REALS, REALS),
+        ulps=0,
+        conventions=STEP,
     )
 )
 
@@ -86,6 +89,9 @@ GREATER: Final = define(
         ),
         samples=(Sample(((2, 3), (2, 3))), Sample(((2, 3), ()))),
         special=(((0.0, -0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((INF, 1.0), 1.0), ((1.0, 1.0), 0.0)),
+        domain=(REALS, REALS),
+        ulps=0,
+        conventions=STEP,
     )
 )
 
@@ -147,6 +153,18 @@ WHERE: Final = define(
             Sample(((3,), (), (2, 3)), dtypes=(dtypes.bool_, dtypes.float64, dtypes.float64)),
             Sample(((2,), (2,), (2,)), dtypes=(dtypes.bool_, dtypes.bool_, dtypes.bool_)),
             *(Sample(((2, 3), (3,), ()), (), -4, 4, dtypes=(dtypes.bool_, d, d)) for d in INTS),
+        ),
+        special=(((True, 1.0, NAN), 1.0), ((False, NAN, -0.0), -0.0), ((True, -INF, 0.0), -INF)),
+        domain=((False, True), REALS, REALS),
+        ulps=0,
+        conventions=(
+            Convention(
+                "what is not selected",
+                "0",
+                "nothing of the other operand gets through, however infinite its derivative",
+                (True, 2.0, NAN),
+                (0.0, 1.0, 0.0),
+            ),
         ),
     )
 )

@@ -6,7 +6,6 @@ microsecond each and runs the same kernels as eager execution, so it gives the s
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from quabla.ops.control import ADD_AT, PUT, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.scalars import fused, number_kernel
 
 __all__ = ["Plan"]
 
@@ -35,20 +35,10 @@ GUESSED_RUNS: Final = 3
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
 
-#: Python's operators do on NumPy's scalars what these kernels do, at a tenth of the cost of a call for arrays.
-ON_SCALARS: Final[dict[Any, Any]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.negative: operator.neg,
-    np.less: operator.lt,
-    np.less_equal: operator.le,
-    np.greater: operator.gt,
-    np.greater_equal: operator.ge,
-    np.equal: operator.eq,
-    np.not_equal: operator.ne,
-    np.where: lambda mask, on_true, on_false: on_true if mask else on_false,
+#: Ufuncs that take the array for the result by keyword only.
+BY_KEYWORD: Final[dict[Any, Callable[..., Any]]] = {
+    np.maximum: lambda x, y, out: np.maximum(x, y, out=out),
+    np.minimum: lambda x, y, out: np.minimum(x, y, out=out),
 }
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
@@ -106,6 +96,7 @@ class Plan:
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
+        combined, inside = fused(body)
         run: list[tuple[Link, Step]] = []  # elementwise ops in a row
         for i, n in enumerate(nodes):
             if run and (isinstance(n, RegionNode) or not (n.op is CONSTANT or _continues(run[0][0].node, n))):
@@ -114,20 +105,23 @@ class Plan:
             if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
+            if n in inside:
+                continue
             op, out = n.op, self._slot(n)
             if op is CONSTANT:
-                array = n.params[0].array
-                self._initial[out] = array if array.ndim else array[()]
+                self._initial[out] = n.params[0].array[()]  # of rank 0: a number
                 continue
             self.op_count += 1
             self.static_ops += 1
+            if n in combined:
+                kernel, operands = combined[n]
+                steps.append((kernel, tuple([self._slots[k] for k in operands]), out, ()))
+                continue
             types = tuple([k.type for k in n.operands])
             if n.operands[0] in donated and op in (PUT, ADD_AT):
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
             else:
-                kernel = op.kernel_for(types, n.params)
-                if not any(t.shape for t in types):
-                    kernel = ON_SCALARS.get(kernel, kernel)
+                kernel = number_kernel(op.kernel_for(types, n.params), n)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
@@ -142,16 +136,19 @@ class Plan:
             }
             if dying:
                 dying = {k for k in dying if not k.op.may_alias}
-                if isinstance(kernel, np.ufunc):
-                    for k in dying:
-                        if k.type is n.type:
-                            slots = (*slots, self._slots[k])
-                            break
                 drop = tuple([self._slots[k] for k in dying])
+            if isinstance(kernel, np.ufunc):
+                target = self._target(n, dying)
+            else:  # a product may not be written over its factors
+                target = self._target(n, set()) if getattr(kernel, "takes_out", False) else None
+            alone = kernel
+            if target is not None:
+                slots = (*slots, target)
+                alone = BY_KEYWORD.get(kernel, kernel)
             if fits(n):
-                run.append((Link(n, kernel), (kernel, slots, out, drop)))
+                run.append((Link(n, kernel), (alone, slots, out, drop)))
             else:
-                steps.append((kernel, slots, out, drop))
+                steps.append((alone, slots, out, drop))
         steps.extend(self._chained(run, len(nodes), last, pinned))
         return steps
 
@@ -170,7 +167,24 @@ class Plan:
         gone = {s for _, (_, _, _, drop) in run for s in drop}
         made = {n for n, _ in links}
         dropped = {k for n, _ in links for k in n.operands if k not in made and self._slots[k] in gone}
-        return [(Chain(links, self._slots, kept, dropped), (), -1, ())]
+        into = {n: slot for n in kept if (slot := self._place(n)) is not None}
+        return [(Chain(links, self._slots, kept, dropped, into), (), -1, ())]
+
+    def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
+        """The slot of an array that a kernel may write the result of ``n`` to; None for a new array.
+
+        Args:
+            n: the node.
+            dying: operands whose arrays nothing reads after it.
+        """
+        for k in dying:
+            if k.type is n.type:
+                return self._slots[k]
+        return None
+
+    def _place(self, n: TraceTensor) -> int | None:
+        """The slot of an array that is there for the result of ``n`` alone."""
+        return None
 
     def _region(self, n: RegionNode) -> Step:
         """The step that runs an op with regions: it reads and writes slots itself."""
@@ -327,6 +341,8 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
     trips = GUESSED_RUNS if part.trips else GUESSED_TRIPS
+    if n.params[0] is not None:
+        trips = min(trips, n.params[0])
     plan.absorb(tested, trips)
     plan.absorb(part, trips)
     plan.trips += trips

@@ -307,7 +307,8 @@ def root(
     name: str,
     function: Body,
     operands: Sequence[Value],
-    algorithm: Callable[[Callable[[Value], Value], Callable[[Value], Value], Value], Sequence[Value]],
+    algorithm: Callable[..., Sequence[Value]],
+    context: Sequence[Value] = (),
 ) -> list[Value]:
     """Emit a root of a function of a vector.
 
@@ -315,9 +316,13 @@ def root(
         name: how messages call the solver.
         function: a body of the vector and of what it captures.
         operands: the first iterate, which has no derivative, and the captured values.
-        algorithm: emits the solver's body, ``(f, Jacobian of f, start) -> (x, further results)``.
+        algorithm: emits the solver's body, ``(f, Jacobian of f, start, *context) -> (x, further results)``.
+        context: what else the algorithm needs; the root does not depend on it.
     """
+    operands = [*operands, *context]
     types = [x.type for x in operands]
+    unread = Graph([x.type for x in context]).args
+    function = Body([*function.args, *unread], function.nodes, function.outs)
     matrix, solve = Graph(types), Graph(types)
     with matrix:
         x, *captured = matrix.args
@@ -326,7 +331,10 @@ def root(
     with solve:
         start, *captured = solve.args
         outs = algorithm(
-            lambda v: run(function, [v, *captured])[0], lambda v: run(square, [v, *captured, *extra])[0], start
+            lambda v: run(function, [v, *captured])[0],
+            lambda v: run(square, [v, *captured, *extra])[0],
+            start,
+            *captured[len(captured) - len(context) :],
         )
         solve.finish(outs)
     (residual, body, square), extra = with_common_captures([copied(function), solve, matrix], len(types))

@@ -274,3 +274,17 @@ def test_npz_files_of_integers(tmp_path):
     assert found["i"].dtype is qb.int64
     assert found["j"].dtype is qb.int32
     assert found["i"].tolist() == [0, 1, 2]
+
+
+def test_an_int_counter_computes_as_pythons_int_does():
+    """The counter of a loop over ints is an int eagerly and in a trace, and gives way to floats."""
+    seen = []
+
+    def body(i, c):
+        seen.append((i / 2, qb.sqrt(i * 1.0), i * 0.5 + 1, i + c, i // 2))
+        return c + i
+
+    f = lambda c: qb.fori_loop(0, 3, body, c)  # noqa: E731
+    assert f(ints(0, 1)).tolist() == qb.jit(f)(ints(0, 1)).tolist() == [3, 4]
+    half, root, more, total, floor = seen[-1]
+    assert [v.dtype for v in (half, root, more, total, floor)] == [qb.float64] * 3 + [qb.int64] * 2

@@ -201,3 +201,14 @@ def test_cumprod(name, engine):
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_methods_are_the_functions():
+    x = qb.array([[3.0, 1.0], [0.0, 2.0]])
+    for name, args in (
+        ("sort", (0,)), ("argsort", ()), ("argmax", (1,)), ("argmin", ()), ("cumprod", (1,)), ("take", ([1, 0],)),
+    ):  # fmt: skip
+        want = getattr(qb, name)(x, *args)
+        assert getattr(x, name)(*args).tolist() == want.tolist()
+        assert qb.jit(lambda x, name=name, args=args: getattr(x, name)(*args))(x).tolist() == want.tolist()
+    assert [i.tolist() for i in x.nonzero()] == [[0, 0, 1], [0, 1, 1]]

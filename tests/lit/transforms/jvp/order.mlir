@@ -14,16 +14,22 @@ func.func @sort(%x: tensor<5xf64>) -> tensor<5xf64> {
   return %0 : tensor<5xf64>
 }
 
-// The product rule of neighbours, then of pairs.
+// d(x0 x1) = dx0 x1 + dx1 x0, and then d(x0 x1 x2) from that and x2, dx2.
 // CHECK-LABEL: func.func @cumprod(
 // CHECK: [[R:%.+]] = "qb.cumprod"(%arg0)
-// CHECK-DAG: [[LATER:%.+]] = "qb.slice"(%arg0) {axis = 0 : i64, length = 2 : i64, start = 1 : i64
-// CHECK-DAG: [[FIRST:%.+]] = "qb.slice"(%arg0) {axis = 0 : i64, length = 2 : i64, start = 0 : i64
-// CHECK-DAG: [[DLATER:%.+]] = "qb.slice"(%arg1) {axis = 0 : i64, length = 2 : i64, start = 1 : i64
-// CHECK-DAG: [[DFIRST:%.+]] = "qb.slice"(%arg1) {axis = 0 : i64, length = 2 : i64, start = 0 : i64
-// CHECK-DAG: [[A:%.+]] = "qb.mul"([[DLATER]], [[FIRST]])
-// CHECK-DAG: [[B:%.+]] = "qb.mul"([[DFIRST]], [[LATER]])
-// CHECK: "qb.add"([[A]], [[B]])
+// CHECK-DAG: [[X0:%.+]] = "qb.slice"(%arg0) {axis = 0 : i64, length = 1 : i64, start = 0 : i64
+// CHECK-DAG: [[X1:%.+]] = "qb.slice"(%arg0) {axis = 0 : i64, length = 1 : i64, start = 1 : i64
+// CHECK-DAG: [[D0:%.+]] = "qb.slice"(%arg1) {axis = 0 : i64, length = 1 : i64, start = 0 : i64
+// CHECK-DAG: [[D1:%.+]] = "qb.slice"(%arg1) {axis = 0 : i64, length = 1 : i64, start = 1 : i64
+// CHECK-DAG: [[X01:%.+]] = "qb.mul"([[X0]], [[X1]])
+// CHECK-DAG: [[A:%.+]] = "qb.mul"([[D0]], [[X1]])
+// CHECK-DAG: [[B:%.+]] = "qb.mul"([[D1]], [[X0]])
+// CHECK: [[D01:%.+]] = "qb.add"([[A]], [[B]])
+// CHECK-DAG: [[X2:%.+]] = "qb.slice"(%arg0) {axis = 0 : i64, length = 1 : i64, start = 2 : i64
+// CHECK-DAG: [[D2:%.+]] = "qb.slice"(%arg1) {axis = 0 : i64, length = 1 : i64, start = 2 : i64
+// CHECK-DAG: [[C:%.+]] = "qb.mul"([[D01]], [[X2]])
+// CHECK-DAG: [[E:%.+]] = "qb.mul"([[D2]], [[X01]])
+// CHECK: [[D012:%.+]] = "qb.add"([[C]], [[E]])
 // CHECK: return [[R]], %{{.+}}
 func.func @cumprod(%x: tensor<3xf64>) -> tensor<3xf64> {
   %0 = "qb.cumprod"(%x) {axis = 0 : i64} : (tensor<3xf64>) -> tensor<3xf64>
