@@ -23,7 +23,6 @@ import quabla as qb
 SIZES = (1, 32, 32, 1)
 POINTS = 128
 PEAK_RATE, LAST_RATE = 1e-2, 1e-5
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 Params = list[dict[str, Any]]
 
@@ -57,27 +56,22 @@ def loss(params: Params, points: Any) -> Any:
     return qb.mean(qb.vmap(residual, in_axes=(None, 0))(params, points) ** 2)
 
 
-def train_step(params: Params, m: Params, v: Params, step: Any, decay: Any, points: Any) -> tuple[Any, ...]:
-    """One step of Adam (Kingma and Ba, 2015); ``decay`` runs from 1 to 0 and lowers the learning rate."""
-    value, grads = qb.value_and_grad(loss)(params, points)
-    rate = LAST_RATE + (PEAK_RATE - LAST_RATE) * decay
-    m = qb.tree.map(lambda m, g: BETA1 * m + (1.0 - BETA1) * g, m, grads)
-    v = qb.tree.map(lambda v, g: BETA2 * v + (1.0 - BETA2) * g * g, v, grads)
-    m_scale, v_scale = 1.0 - BETA1**step, 1.0 - BETA2**step
-    params = qb.tree.map(lambda p, m, v: p - rate * (m / m_scale) / (qb.sqrt(v / v_scale) + EPSILON), params, m, v)
-    return value, params, m, v
-
-
 def train(params: Params, points: Any, steps: int) -> tuple[Params, list[float], Any]:
-    """The trained parameters, the loss before each step, and the compiled step."""
-    step = qb.jit(train_step)
-    m = v = qb.tree.map(qb.zeros_like, params)
+    """The trained parameters, the loss before each step, and the lowered step."""
+    adam = qb.optim.Adam(qb.optim.cosine_decay(PEAK_RATE, steps, LAST_RATE / PEAK_RATE))
+
+    @qb.jit
+    def step(params: Params, state: Any, points: Any) -> tuple[Any, Params, Any]:
+        value, grads = qb.value_and_grad(loss)(params, points)
+        return value, *adam.update(params, grads, state)
+
+    # A number that changes is passed as an array: a Python number is part of the program, and would be compiled again.
+    state = {**adam.init(params), "step": qb.array(0.0)}
+    lowered = step.lower(params, state, points)
     losses: list[float] = []
     started = time.perf_counter()
     for i in range(steps):
-        decay = 0.5 * (1.0 + np.cos(np.pi * i / steps))
-        # Numbers that change are passed as arrays: a Python number is part of the program, and would be compiled again.
-        value, params, m, v = step(params, m, v, qb.array(i + 1.0), qb.array(decay), points)
+        value, params, state = step(params, state, points)
         losses.append(value.item())
         # A terminal shows one line that changes; a file or a pipe gets a line now and then.
         changing = sys.stdout.isatty()
@@ -86,7 +80,7 @@ def train(params: Params, points: Any, steps: int) -> tuple[Params, list[float],
             rate = (i + 1) / (time.perf_counter() - started)
             line = f"step {i + 1:5d}/{steps}   loss {losses[-1]:.3e}   {rate:6.0f} steps/s"
             print(f"\r{line}" if changing else line, end="" if changing and not last else "\n", flush=True)
-    return params, losses, step
+    return params, losses, lowered
 
 
 def plot(file: Path, x: np.ndarray[Any, Any], u: np.ndarray[Any, Any], losses: list[float]) -> None:
@@ -123,9 +117,8 @@ def main(argv: list[str] | None = None) -> float:
 
     print(f"u'' = -pi^2 sin(pi x), u(0) = u(1) = 0: a {'-'.join(map(str, SIZES))} tanh network at {POINTS} points")
     points = qb.linspace(0.0, 1.0, POINTS)
-    params, losses, step = train(init_params(options.seed), points, options.steps)
+    params, losses, lowered = train(init_params(options.seed), points, options.steps)
 
-    lowered = step.lower(params, params, params, qb.array(1.0), qb.array(1.0), points)
     (out / "train_step.qb.txt").write_text(lowered.as_text())
     (out / "train_step.stablehlo.mlir").write_text(lowered.program.stablehlo_text())
     print(f"training step as qb:         {out / 'train_step.qb.txt'}")

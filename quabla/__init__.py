@@ -18,12 +18,14 @@ from quabla.errors import (
     RetraceWarning,
     TracerError,
     UnsupportedOperationError,
+    hide_library_frames_in as _hidden,
 )
 from quabla.functions.creation import (
     arange,
     array,
     asarray,
     eye,
+    from_dlpack,
     full,
     full_like,
     linspace,
@@ -59,6 +61,7 @@ from quabla.functions.math import (
     square,
 )
 from quabla.functions.products import (
+    cholesky,
     cross,
     diff,
     dot,
@@ -145,12 +148,13 @@ from quabla.transforms.jacobians import hessian, jacobian
 from quabla.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from quabla import linalg, random as random
+    from quabla import array_api, distributed, linalg, ode, optim, random as random
     from quabla.compiler import Compiler, Executable, Program
     from quabla.functions.sorting import argmax, argmin, argsort, compress, nonzero, searchsorted, sort
-    from quabla.functions.systems import cholesky, solve
+    from quabla.functions.systems import solve
     from quabla.io import load, save
     from quabla.ops.cumulative import cumprod
+    from quabla.solvers.newton import newton
     from quabla.transforms.custom import custom_jvp, custom_vjp
     from quabla.transforms.remat import checkpoint, remat
 
@@ -159,7 +163,7 @@ _LATER: _Final = {
     "Compiler": "compiler",
     "Executable": "compiler",
     "Program": "compiler",
-    "cholesky": "functions.systems",
+    "array_api": "array_api",
     "solve": "functions.systems",
     "checkpoint": "transforms.remat",
     "custom_jvp": "transforms.custom",
@@ -172,8 +176,12 @@ _LATER: _Final = {
     "searchsorted": "functions.sorting",
     "sort": "functions.sorting",
     "cumprod": "ops.cumulative",
+    "distributed": "distributed",
     "linalg": "linalg",
     "load": "io",
+    "newton": "solvers.newton",
+    "ode": "ode",
+    "optim": "optim",
     "random": "random",
     "remat": "transforms.remat",
     "save": "io",
@@ -188,13 +196,14 @@ def __getattr__(name: str) -> _Any:
 
     found = import_module(f"quabla.{module}")
     value = found if module == name else getattr(found, name)
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, _hidden({name: value}).get(name, value))
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
+
+globals().update(_hidden(globals()))
 
 __version__ = "0.1.0"
 
@@ -225,6 +234,7 @@ __all__ = [
     "argmin",
     "argsort",
     "array",
+    "array_api",
     "asarray",
     "astype",
     "atan2",
@@ -250,6 +260,7 @@ __all__ = [
     "diag",
     "diagonal",
     "diff",
+    "distributed",
     "dot",
     "dtype",
     "einsum",
@@ -267,6 +278,7 @@ __all__ = [
     "floor",
     "fmod",
     "fori_loop",
+    "from_dlpack",
     "full",
     "full_like",
     "gather",
@@ -309,11 +321,14 @@ __all__ = [
     "mod",
     "moveaxis",
     "nan_to_num",
+    "newton",
     "nonzero",
     "norm",
     "not_equal",
+    "ode",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "pad",
     "polyval",

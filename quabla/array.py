@@ -133,10 +133,12 @@ class Tensor(Methods, Array):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule, read-only and without a copy where the consumer's version can say so."""
-        if max_version is None or max_version[0] < 1:
-            return self.data.copy().__dlpack__(stream=stream, dl_device=dl_device)
-        return self.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        """A DLPack capsule: read-only and without a copy, or a copy where the consumer's version cannot say read-only.
+
+        Raises:
+            BufferError: for another device than the CPU, and where ``copy`` is False and a copy is needed.
+        """
+        return _dlpack_capsule(self.numpy(), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.data.__dlpack_device__()
@@ -255,6 +257,7 @@ class Tensor(Methods, Array):
 
 # The slots' own setters pass by __setattr__, at a third of the cost of object.__setattr__.
 _new: Final = object.__new__
+_ndarray: Final = np.ndarray
 _set_data: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["data"].__set__
 _set_type: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["type"].__set__
 _set_weak: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["weak"].__set__
@@ -262,7 +265,7 @@ _set_weak: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["weak"].__set_
 
 def wrap(array: Any, type: TensorType) -> Tensor:
     """A Tensor over a NumPy array or scalar, which must have this type and never be written again."""
-    if array.__class__ is not np.ndarray:
+    if array.__class__ is not _ndarray:
         array = np.asarray(array, type.dtype.numpy)
     t = _new(Tensor)
     _set_data(t, array)
@@ -368,6 +371,20 @@ class TensorView(Array):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
         return _numpy_export(self.numpy(), dtype, copy)
 
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule, as ``Tensor.__dlpack__`` gives it."""
+        return _dlpack_capsule(self.numpy(), stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
     def __repr__(self) -> str:
         return f"TensorView(shape={self.shape}, strides={self.strides})"
 
@@ -381,6 +398,20 @@ def _numpy_export(array: NumpyArray, dtype: Any, copy: bool | None) -> NumpyArra
     if copy is False:
         raise ValueError(f"a {array.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
     return array.astype(dtype)
+
+
+def _dlpack_capsule(
+    array: NumpyArray,
+    stream: Any,
+    max_version: tuple[int, int] | None,
+    device: tuple[Any, int] | None,
+    copy: bool | None,
+) -> Any:
+    if max_version is not None and max_version[0] >= 1:
+        return array.__dlpack__(stream=stream, max_version=max_version, dl_device=device, copy=copy)
+    if copy is False:
+        raise BufferError("arrays are read-only, which only DLPack 1.0 can say: allow a copy, or ask for max_version")
+    return array.copy().__dlpack__(stream=stream, dl_device=device)
 
 
 _OF_SHAPE: Final[dict[Any, Callable[[Any], Any]]] = {
@@ -430,6 +461,11 @@ def numpy_operator(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[
     if any(isinstance(x, Array) for x in kwargs.get("out", ())):
         raise TypeError("arrays of quabla are immutable and cannot be the out= of a NumPy function")
     return getattr(ufunc, method)(*_untensored(tuple(inputs)), **_untensored(kwargs))
+
+
+for _class in (Tensor, TensorView):
+    for _name, _method in errors.hide_library_frames_in(vars(_class)).items():
+        setattr(_class, _name, _method)
 
 
 class _Eager:

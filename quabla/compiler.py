@@ -15,6 +15,7 @@ from quabla.tracing.engines import Engine, engine_for
 from quabla.tracing.graph import Graph, TraceTensor, build
 from quabla.transforms import forward, reverse
 from quabla.transforms.expansion import expanded
+from quabla.transforms.narrowing import boundary, warn_of_float32
 from quabla.transforms.staging import captured_array, check_callable, shown
 
 __all__ = ["Compiler", "Executable", "Program"]
@@ -259,7 +260,8 @@ class Executable:
         self.target = target
         count = len(graph.args) - len(graph.captures)
         self._specs = [(n, a.type) for n, a in zip(graph.names, graph.args[:count], strict=False)]
-        self._engine: Engine = engine_for(graph)
+        self._engine: Engine = engine_for(graph, target)
+        warn_of_float32(target, boundary(graph))
         body = graph.body()
         self.node_count = len(body.args) + len(body.nodes)
 

@@ -14,6 +14,7 @@ from typing import Final
 __all__ = ["Config", "config"]
 
 CPU_ENGINES: Final = ("auto", "numpy", "xla")
+MLX_COMPILE: Final = ("auto", "always", "never")
 
 
 class Config:
@@ -28,15 +29,18 @@ class Config:
             every iteration; ``"sqrt"`` at the start of blocks of about the square root of the length, from which a
             block is run again; an int sets the length of the blocks; ``"auto"`` (the default) keeps small tapes in
             full and large ones in blocks. It is read when a program is differentiated.
+        mlx_compile: whether programs for MLX go through ``mx.compile``. ``"auto"`` (the default) compiles on a GPU, and not
+            on the CPU, where MLX calls a C++ compiler, seconds for each fused kernel; ``"always"`` and ``"never"``.
         full_tracebacks: whether an exception that leaves ``jit``, ``grad``, ... also shows the package's own
             frames, which are dropped by default; the environment variable ``QUABLA_FULL_TRACEBACKS=1`` sets it.
     """
 
-    __slots__ = ("_cpu_engine", "_loop_checkpoint", "full_tracebacks")
+    __slots__ = ("_cpu_engine", "_loop_checkpoint", "_mlx_compile", "full_tracebacks")
 
     def __init__(self) -> None:
         self._cpu_engine = "auto"
         self._loop_checkpoint: str | int = "auto"
+        self._mlx_compile = "auto"
         self.full_tracebacks = os.environ.get("QUABLA_FULL_TRACEBACKS", "") not in ("", "0")
 
     @property
@@ -60,10 +64,20 @@ class Config:
             raise ValueError(f"config.cpu_engine must be one of {', '.join(map(repr, CPU_ENGINES))}, got {value!r}")
         self._cpu_engine = value
 
+    @property
+    def mlx_compile(self) -> str:
+        return self._mlx_compile
+
+    @mlx_compile.setter
+    def mlx_compile(self, value: str) -> None:
+        if value not in MLX_COMPILE:
+            raise ValueError(f"config.mlx_compile must be one of {', '.join(map(repr, MLX_COMPILE))}, got {value!r}")
+        self._mlx_compile = value
+
     def __repr__(self) -> str:
         return (
             f"Config(cpu_engine={self._cpu_engine!r}, loop_checkpoint={self._loop_checkpoint!r}, "
-            f"full_tracebacks={self.full_tracebacks})"
+            f"mlx_compile={self._mlx_compile!r}, full_tracebacks={self.full_tracebacks})"
         )
 
 

@@ -1,17 +1,21 @@
-"""Targets: how a device is spelled, what this build contains, and errors for what it does not."""
+"""Targets: how a device is spelled, what this build contains, and errors for what it does not.
+
+A build contains a target if the packages that it needs can be imported; whether there is hardware is not looked for.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from quabla import errors
 
-__all__ = ["TARGETS", "capabilities", "devices", "parse", "require"]
+__all__ = ["TARGETS", "capabilities", "checked_target", "devices", "missing", "parse", "require"]
 
 TARGETS: Final = ("cpu", "cuda", "mlx")
 
-#: Targets whose backend is part of the package.
-BUILT: Final = ("cpu",)
+#: What to install for a target that needs another package.
+_INSTALL: Final = {"mlx": "pip install 'quabla[mlx]'"}
 
 
 def parse(device: str | None) -> tuple[str, int]:
@@ -39,23 +43,57 @@ def devices() -> list[str]:
         >>> "cpu" in qb.devices()
         True
     """
-    return list(BUILT)
+    return [t for t in TARGETS if missing(t) is None]
 
 
 def capabilities() -> dict[str, bool]:
     """Every target, and whether this build contains it."""
-    return {t: t in BUILT for t in TARGETS}
+    return {t: missing(t) is None for t in TARGETS}
+
+
+@cache
+def missing(target: str) -> str | None:
+    """What this build lacks for a target; None where it has all."""
+    if target == "mlx":
+        try:
+            import mlx.core  # noqa: F401  # pyright: ignore[reportMissingImports, reportUnusedImport]
+        except ImportError as e:
+            return f"it needs the package mlx, which cannot be imported ({e}): {_INSTALL[target]}"
+        return None
+    return None if target == "cpu" else "it is not part of this build"
 
 
 def require(target: str) -> None:
     """Raise where this build does not contain ``target``.
 
     Raises:
-        UnsupportedOperationError: naming the target.
+        UnsupportedOperationError: naming the target and what is missing.
     """
-    if target not in BUILT:
+    lack = missing(target)
+    if lack is not None:
         raise errors.UnsupportedOperationError(
-            f"the target {target!r} is not part of this build; it contains {', '.join(BUILT)}",
+            f"the target {target!r} is missing: {lack}; this build contains {', '.join(devices())}",
             op="compile",
             device=target,
         )
+
+
+def checked_target(what: str, device: str | None, precision: str | None) -> str:
+    """The target of a device that this build contains and that has the precision.
+
+    Args:
+        what: who asks, for messages.
+        device: how the user spells it.
+        precision: None or ``"float64"``.
+
+    Raises:
+        ValueError: a device or precision that is not spelled like one.
+        UnsupportedOperationError: a target that has no float64 or is not part of this build.
+    """
+    target, _ = parse(device)
+    if precision not in (None, "float64"):
+        raise ValueError(f"{what}: precision must be None or 'float64', got {precision!r}")
+    if target == "mlx" and precision == "float64":
+        raise errors.UnsupportedOperationError(f"{what}: mlx has no float64 arithmetic", op="float64", device="mlx")
+    require(target)
+    return target

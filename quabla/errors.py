@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from types import CodeType, TracebackType
-from typing import Final, ParamSpec, TypeVar
+from types import CodeType, FunctionType, TracebackType
+from typing import Any, Final, ParamSpec, TypeVar
 
 from quabla.config import config
 
@@ -61,6 +61,7 @@ Location = tuple[CodeType, int]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _PACKAGE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ours: dict[str, bool] = {}
@@ -90,6 +91,16 @@ def user_location(depth: int = 1) -> Location | None:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def user_stacklevel() -> int:
+    """The ``stacklevel`` at which a warning of the caller points at the user's line."""
+    level = 1
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def file_and_line(location: Location | tuple[str, int]) -> tuple[str, int]:
@@ -143,6 +154,9 @@ def hide_library_frames(error: Exception) -> None:
 
 def hiding_library_frames(fun: Callable[_P, _R]) -> Callable[_P, _R]:
     """``fun`` with the package's frames hidden from what it raises; calls that must be fast have the clause itself."""
+    known = _hiding.get(fun)
+    if known is not None:
+        return known
 
     @wraps(fun)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -152,4 +166,57 @@ def hiding_library_frames(fun: Callable[_P, _R]) -> Callable[_P, _R]:
             hide_library_frames(e)
             raise
 
+    _hiding[fun] = _hiding[call] = call
     return call
+
+
+def hides_library_frames(fun: _F) -> _F:
+    """Note that ``fun`` hides the package's frames by itself, and return it."""
+    _hiding[fun] = fun
+    return fun
+
+
+#: For each function that need not be wrapped, or not again, what hides the package's frames from what it raises.
+_hiding: Final[dict[Any, Any]] = {}
+
+
+def hide_library_frames_in(names: Mapping[str, Any]) -> dict[str, Any]:
+    """The package's functions among public names and operators, each with its frames hidden from what it raises."""
+    return {
+        name: hiding_library_frames(x)
+        for name, x in names.items()
+        if isinstance(x, FunctionType)
+        and (name[0] != "_" or name in _OPERATORS)
+        and is_library_file(x.__code__.co_filename)
+    }
+
+
+_OPERATORS: Final = frozenset(
+    {
+        *(
+            f"__{side}{name}__"
+            for side in ("", "r")
+            for name in ["add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "matmul"]
+        ),
+        *(
+            f"__{name}__"
+            for name in [
+                "neg",
+                "abs",
+                "lt",
+                "le",
+                "gt",
+                "ge",
+                "and",
+                "or",
+                "xor",
+                "invert",
+                "getitem",
+                "bool",
+                "float",
+                "int",
+                "len",
+            ]
+        ),
+    }
+)

@@ -9,10 +9,12 @@ import numpy as np
 
 from quabla import errors, tree
 from quabla.array import Tensor
-from quabla.devices import parse, require
+from quabla.devices import checked_target
 from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
+from quabla.tracing.engines import engine_for
 from quabla.tracing.trace import Arguments, Traced, input_names, parameters_of, trace
+from quabla.transforms.narrowing import boundary, warn_of_float32
 from quabla.transforms.staging import StagedProgram, Wrapper, check_callable, describe_key, function_name
 
 __all__ = ["Call", "Compiled", "Jit", "Lowered", "jit"]
@@ -73,7 +75,7 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
 class Jit(Wrapper):
     """What ``jit`` returns: calls its function through compiled programs, one for each signature."""
 
-    __slots__ = ("_parameters", "_static", "_static_names", "device", "precision")
+    __slots__ = ("_parameters", "_static", "_static_names", "_target", "_warned", "device", "precision")
 
     transform = "jit"
 
@@ -87,12 +89,8 @@ class Jit(Wrapper):
         precision: str | None,
     ) -> None:
         check_callable(fun, "jit")
-        target, _ = parse(device)
-        if precision not in (None, "float64"):
-            raise ValueError(f"jit: precision must be None or 'float64', got {precision!r}")
-        if target == "mlx" and precision == "float64":
-            raise errors.UnsupportedOperationError("jit: mlx has no float64 arithmetic", op="float64", device="mlx")
-        require(target)
+        self._target = checked_target("jit", device, precision)
+        self._warned = False
         if isinstance(max_traces, bool) or not isinstance(max_traces, int):
             raise TypeError(f"jit: max_traces must be an int, got {max_traces!r}")
         if max_traces < 1:
@@ -121,7 +119,7 @@ class Jit(Wrapper):
             call = self.take_apart(args, kwargs)
             program = self._cache.get(call.key)
             if program is None:
-                program = self._cache.add(call.key, lambda: StagedProgram(self.trace(call)))
+                program = self._cache.add(call.key, lambda: self.staged(self.trace(call)))
             return program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
         except Exception as e:
             errors.hide_library_frames(e)
@@ -146,6 +144,17 @@ class Jit(Wrapper):
     def trace(self, call: Call) -> Traced:
         """Trace the function for one call."""
         return trace(self._fun, call.args, lambda built: call.run(self._fun, built), call.labels())
+
+    def staged(self, traced: Traced) -> StagedProgram:
+        """A traced function with its target's engine.
+
+        Raises:
+            UnsupportedOperationError: for an op that the target cannot run.
+        """
+        program = StagedProgram(traced, engine_for(traced.graph, self._target))
+        if not self._warned:
+            self._warned = warn_of_float32(self._target, boundary(traced.graph))
+        return program
 
     def describe(self, key: tuple[Any, ...]) -> str:
         """A signature as text."""
@@ -201,7 +210,7 @@ class Lowered:
 
     def compile(self) -> Compiled:
         """A function of the same arguments that never traces again."""
-        return Compiled(self._jit, self._call, StagedProgram(self._traced))
+        return Compiled(self._jit, self._call, self._jit.staged(self._traced))
 
 
 class Compiled:

@@ -1,27 +1,26 @@
-"""Random numbers from explicit keys: the same key gives the same numbers, on every machine.
+"""Random numbers from explicit keys: the same key gives the same numbers, on every machine and every engine.
 
-The generator is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) read as
-a counter-based one: the word with index ``i`` of key ``s`` is a hash of ``s + (i + 1) * GAMMA``, so that every element is
-computed on its own. Samples use only operations that IEEE 754 rounds exactly, and no mathematical library, whose last
-bits differ between machines.
-
-Sampling happens at once, also inside a trace, where the samples become constants.
+The generator is counter-based: see ``quabla.ops.random_words``. A key that is known while tracing gives its samples at
+once, as constants of the program. A key that is an argument of a compiled or mapped function is traced, and its samples
+are computed where the program runs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
-from quabla import dtypes, errors
-from quabla.dtypes import dtype, float64
+from quabla import dtypes, errors, tree
+from quabla.dtypes import dtype, float64, int64
 from quabla.functions.creation import checked_shape
 from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
-from quabla.ops.dispatch import Value
+from quabla.ops.dispatch import Value, apply, cast, is_value
+from quabla.ops.elementwise import MAXIMUM, MINIMUM
+from quabla.ops.random_words import FOLD_IN, FRACTION, GAUSSIAN, RANDOM_WORDS, fold, fractions, gaussians, words
 from quabla.ops.types import Shape, tensor_type
 
 __all__ = [
@@ -32,6 +31,7 @@ __all__ = [
     "glorot_uniform",
     "he_normal",
     "key",
+    "keys",
     "normal",
     "split",
     "uniform",
@@ -40,36 +40,72 @@ __all__ = [
 NumpyArray = np.ndarray[Any, Any]
 
 _MASK: Final = 2**64 - 1
-_GAMMA: Final = 0x9E3779B97F4A7C15
-_MIXERS: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-#: Keeps the keys that fold_in makes apart from those that split makes; the digits of pi, as good as any.
-_FOLDED: Final = 0x243F6A8885A308D3
 
 
 # ---- keys ---------------------------------------------------------------------------------------
 
 
 class Key:
-    """The state of the generator: an immutable number of 64 bits.
+    """The state of the generator: an immutable number of 64 bits, or an array of such numbers.
 
-    Use a key for one sample; ``split`` and ``fold_in`` make more keys of it.
+    Use a key for one sample; ``split``, ``keys`` and ``fold_in`` make more keys of it. A key is a pytree with one leaf, an
+    int64 array, so that it can be an argument of a transformed function, a carry of a loop, and mapped over.
 
     Attributes:
-        value: the number.
+        value: the number of a single key that is known.
+        shape: the shape of an array of keys, ``[]`` for a single one.
 
     Example:
         >>> qb.random.Key(7)
         Key(0x0000000000000007)
     """
 
-    __slots__ = ("value",)
+    __slots__ = ("_bits",)
 
-    value: int
+    #: An int, or an int64 array: traced, or of several keys.
+    _bits: Any
 
     def __new__(cls, value: int) -> Self:
+        return cls._of(static_int("Key: the value", value) & _MASK)
+
+    @classmethod
+    def _of(cls, bits: Any) -> Self:
+        """The key with these bits; an array of one known number counts as the number."""
+        if is_value(bits) and not bits.traced and bits.type.shape == ():
+            bits = bits.data.item() & _MASK
         made = object.__new__(cls)
-        object.__setattr__(made, "value", static_int("Key: the value", value) & _MASK)
+        object.__setattr__(made, "_bits", bits)
         return made
+
+    @property
+    def value(self) -> int:
+        """The number of a single key that is known.
+
+        Raises:
+            TracerError: for a traced key.
+            TypeError: for an array of keys.
+        """
+        if self._bits.__class__ is int:
+            return self._bits
+        if is_value(self._bits) and self._bits.traced:
+            raise errors.TracerError(f"Key.value: the key is traced and has no value yet{errors.at_user_line()}")
+        raise TypeError(f"Key.value: an array of keys of shape {self.shape} has no single value{errors.at_user_line()}")
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of an array of keys, ``[]`` for a single one."""
+        return list(self._bits.type.shape) if is_value(self._bits) else []
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"a single Key has no length{errors.at_user_line()}")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter([Key._of(self._bits[i]) for i in range(len(self))])
+
+    def __bool__(self) -> bool:
+        return True
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a Key is immutable: cannot set {name!r}")
@@ -80,14 +116,39 @@ class Key:
     def __reduce__(self) -> tuple[type[Key], tuple[int]]:
         return Key, (self.value,)
 
+    def __copy__(self) -> Key:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Key:
+        return self
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Key) and self.value == other.value
+        return self is other or (
+            isinstance(other, Key)
+            and self._bits.__class__ is int
+            and other._bits.__class__ is int
+            and self._bits == other._bits
+        )
 
     def __hash__(self) -> int:
-        return hash((Key, self.value))
+        return hash((Key, self._bits))
 
     def __repr__(self) -> str:
-        return f"Key(0x{self.value:016x})"
+        return f"Key(0x{self._bits:016x})" if self._bits.__class__ is int else f"Key({self._bits!r})"
+
+
+def _leaf(key: Key) -> tuple[tuple[Any], None]:
+    return (_array(key._bits),), None
+
+
+def _array(bits: Any) -> Value:
+    """A key's bits as an int64 array."""
+    if bits.__class__ is not int:
+        return bits
+    return dispatch.hooks.eager.wrap(np.array(bits, np.uint64).view(np.int64), tensor_type((), int64))
+
+
+tree.register(Key, _leaf, lambda _, leaves: Key._of(leaves[0]))
 
 
 def key(seed: int) -> Key:
@@ -114,60 +175,66 @@ def split(key: Key, num: int = 2) -> tuple[Key, ...]:
         >>> qb.random.split(qb.random.key(0))
         (Key(0xe220a8397b1dcdaf), Key(0x6e789e6aa1b965f4))
     """
-    seed = _value("split", key)
-    count = static_int("split: num", num)
+    made = _split("split", key, num)
+    return tuple([Key._of(made[..., i]) for i in range(made.type.shape[-1])])
+
+
+def keys(key: Key, num: int) -> Key:
+    """``num`` new keys as one array of keys, to map over: those of ``split``.
+
+    Raises:
+        TypeError: for a key that is not a Key, or a number that is not an int.
+        ValueError: where ``num`` is less than 1.
+
+    Example:
+        >>> draws = qb.vmap(lambda k: qb.random.normal(k, (3,)))(qb.random.keys(qb.random.key(0), 4))
+        >>> draws.shape
+        [4, 3]
+    """
+    return Key._of(_split("keys", key, num))
+
+
+def _split(name: str, key: Key, num: int) -> Value:
+    bits = _bits(name, key)
+    count = static_int(f"{name}: num", num)
     if count < 1:
-        raise ValueError(f"split: needs at least one key to make, got num={count}{errors.at_user_line()}")
-    return tuple([Key(word) for word in _words(seed, count).tolist()])
+        raise ValueError(f"{name}: needs at least one key to make, got num={count}{errors.at_user_line()}")
+    return _words(bits, (count,))
 
 
-def fold_in(key: Key, data: int) -> Key:
+def fold_in(key: Key, data: int | Value) -> Key:
     """A new key from a key and a number, such as the index of a step.
 
     Args:
         key: the key.
-        data: an int of any sign, which counts modulo 2**64; different numbers give different keys.
+        data: an int of any sign, which counts modulo 2**64; different numbers give different keys. In a trace it may be
+            traced: an int, or a loop's counter, of which the part after the point does not count.
 
     Raises:
-        TypeError: for a key that is not a Key, or data that is not an int.
+        TypeError: for a key that is not a Key, or data that is not a number.
 
     Example:
         >>> base = qb.random.key(0)
         >>> qb.random.fold_in(base, 1) == qb.random.fold_in(base, 2)
         False
     """
-    seed = _mixed(_value("fold_in", key) ^ _FOLDED)
-    return Key(_mixed(seed + (static_int("fold_in: data", data) + 1) * _GAMMA))
+    bits = _bits("fold_in", key)
+    counts: Any = data
+    number = (
+        cast(counts, int64) if is_value(counts) and not counts.type.dtype.is_bool else static_int("fold_in: data", data)
+    )
+    if is_value(bits) or is_value(number):
+        return Key._of(apply(FOLD_IN, (_array(bits), number if is_value(number) else _array(number & _MASK))))
+    return Key(int(fold(np.array(bits, np.uint64), np.array(number & _MASK, np.uint64))))
 
 
-def _value(name: str, key: object) -> int:
+def _bits(name: str, key: object) -> Any:
     if not isinstance(key, Key):
         raise TypeError(
             f"{name}: needs a key made by quabla.random.key, got {key!r} of type {type(key).__name__}"
             f"{errors.at_user_line()}"
         )
-    return key.value
-
-
-def _mixed(word: int) -> int:
-    """The hash of one 64-bit word."""
-    word &= _MASK
-    word = ((word ^ (word >> 30)) * _MIXERS[0]) & _MASK
-    word = ((word ^ (word >> 27)) * _MIXERS[1]) & _MASK
-    return word ^ (word >> 31)
-
-
-def _words(seed: int, count: int) -> NumpyArray:
-    """The first words of a key's stream."""
-    z = np.arange(1, count + 1, dtype=np.uint64)
-    z *= np.uint64(_GAMMA)
-    z += np.uint64(seed)
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(_MIXERS[0])
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(_MIXERS[1])
-    z ^= z >> np.uint64(31)
-    return z
+    return key._bits
 
 
 # ---- samples ------------------------------------------------------------------------------------
@@ -184,7 +251,7 @@ def uniform(
 
     Args:
         key: the key.
-        shape: the shape of the result.
+        shape: the shape of the result; an array of keys gives such an array for each.
         dtype: float64, or float32 for the same samples rounded.
         minval: the least value.
         maxval: the bound above.
@@ -197,7 +264,7 @@ def uniform(
         >>> qb.random.uniform(qb.random.key(0), 2)
         Tensor([0.88331081, 0.431528  ], dtype=float64)
     """
-    seed = _value("uniform", key)
+    bits = _bits("uniform", key)
     extents = checked_shape("uniform", shape)
     _check_float("uniform", dtype)
     low, high = _number("uniform", minval), _number("uniform", maxval)
@@ -207,9 +274,12 @@ def uniform(
             f"{errors.at_user_line()}"
         )
     first, last = _range(low, high, dtype)
-    samples = _fractions(seed, math.prod(extents)) * (high - low)
-    samples += low
-    return _result(np.clip(samples.astype(dtype.numpy), first, last), extents, dtype)
+    samples = _fractions(bits, extents) * (high - low) + low
+    if is_value(samples):
+        ends = (dispatch.hooks.eager.wrap(np.asarray(x), tensor_type((), dtype)) for x in (first, last))
+        first, last = ends
+        return apply(MINIMUM, (apply(MAXIMUM, (cast(samples, dtype), first)), last))
+    return _result(np.clip(samples.astype(dtype.numpy), first, last), dtype)
 
 
 def normal(key: Key, shape: int | Sequence[int] = (), dtype: dtype = float64) -> Value:
@@ -230,10 +300,10 @@ def normal(key: Key, shape: int | Sequence[int] = (), dtype: dtype = float64) ->
         >>> qb.random.normal(qb.random.key(0), (2, 2)).shape
         [2, 2]
     """
-    seed = _value("normal", key)
+    bits = _bits("normal", key)
     extents = checked_shape("normal", shape)
     _check_float("normal", dtype)
-    return _result(_normals(seed, math.prod(extents)), extents, dtype)
+    return _result(_normals(bits, extents), dtype)
 
 
 def bernoulli(key: Key, p: float = 0.5, shape: int | Sequence[int] = ()) -> Value:
@@ -248,12 +318,12 @@ def bernoulli(key: Key, p: float = 0.5, shape: int | Sequence[int] = ()) -> Valu
         Tensor([[False,  True],
                 [ True, False]], dtype=bool)
     """
-    seed = _value("bernoulli", key)
+    bits = _bits("bernoulli", key)
     extents = checked_shape("bernoulli", shape)
     chance = _number("bernoulli", p)
     if not 0.0 <= chance <= 1.0:
         raise ValueError(f"bernoulli: a probability is between 0 and 1, got p={chance}{errors.at_user_line()}")
-    return _result(_fractions(seed, math.prod(extents)) < chance, extents, dtypes.bool_)
+    return _result(_fractions(bits, extents) < chance, dtypes.bool_)
 
 
 def glorot_normal(key: Key, shape: Sequence[int], dtype: dtype = float64) -> Value:
@@ -286,7 +356,7 @@ def glorot_uniform(key: Key, shape: Sequence[int], dtype: dtype = float64) -> Va
         >>> bool(qb.all(qb.abs(w) <= 1.0))
         True
     """
-    _value("glorot_uniform", key)
+    _bits("glorot_uniform", key)
     bound = math.sqrt(6.0 / sum(_fans("glorot_uniform", shape)))
     return uniform(key, shape, dtype, -bound, bound)
 
@@ -319,18 +389,37 @@ def normals(seed: int, shape: int | Sequence[int], mean: float, stddev: float) -
     center, scale = _number(name, mean), _number(name, stddev)
     if not scale >= 0.0:
         raise ValueError(f"{name}: a standard deviation is not negative, got {scale}{errors.at_user_line()}")
-    samples = _normals(key(seed).value, math.prod(extents))
-    samples *= scale
-    samples += center
-    return _result(samples, extents, float64)
+    return _result(_normals(key(seed).value, extents) * scale + center, float64)
 
 
 # ---- how they are made --------------------------------------------------------------------------
 
 
-def _result(samples: NumpyArray, extents: Shape, dtype: dtype) -> Value:
-    storage = samples.astype(dtype.numpy, copy=False).reshape(extents)
-    return dispatch.hooks.eager.wrap(storage, tensor_type(extents, dtype))
+def _words(bits: Any, extents: Shape) -> Value:
+    """The first words of a key's stream, an int64 array; at once where the key is known."""
+    if is_value(bits) and bits.traced:
+        return apply(RANDOM_WORDS, (bits,), (extents,))
+    made = words(_array(bits).data, extents)
+    return dispatch.hooks.eager.wrap(made, tensor_type(made.shape, int64))
+
+
+def _fractions(bits: Any, extents: Shape) -> Any:
+    """Multiples of 2**-53 in [0, 1): traced, or a NumPy array."""
+    w = _words(bits, extents)
+    return apply(FRACTION, (w,)) if w.traced else fractions(w.data)
+
+
+def _normals(bits: Any, extents: Shape) -> Any:
+    """Samples of the standard normal distribution: traced, or a NumPy array."""
+    w = _words(bits, extents)
+    return apply(GAUSSIAN, (w,)) if w.traced else gaussians(w.data)
+
+
+def _result(samples: Any, dtype: dtype) -> Value:
+    if is_value(samples):
+        return cast(samples, dtype)
+    storage = np.asarray(samples, dtype.numpy)
+    return dispatch.hooks.eager.wrap(storage, tensor_type(storage.shape, dtype))
 
 
 def _check_float(name: str, dtype: object) -> None:
@@ -359,10 +448,10 @@ def _fans(name: str, shape: Any) -> tuple[int, int]:
 
 
 def _scaled_normal(name: str, key: Key, shape: Any, dtype: dtype, scale: float) -> Value:
-    seed = _value(name, key)
+    bits = _bits(name, key)
     extents = checked_shape(name, shape)
     _check_float(name, dtype)
-    return _result(_normals(seed, math.prod(extents)) * scale, extents, dtype)
+    return _result(_normals(bits, extents) * scale, dtype)
 
 
 def _range(low: float, high: float, dtype: dtype) -> tuple[Any, Any]:
@@ -378,73 +467,4 @@ def _range(low: float, high: float, dtype: dtype) -> tuple[Any, Any]:
     return first, last
 
 
-def _fractions(seed: int, count: int) -> NumpyArray:
-    """Multiples of 2**-53 in [0, 1)."""
-    return (_words(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-# Numerators and denominators of AS 241, constant terms first: for the middle, the tails, and the far tails.
-_MIDDLE: Final = (
-    (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
-     4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3),
-    (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
-     2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3),
-)  # fmt: skip
-_TAIL: Final = (
-    (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
-     1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4),
-    (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
-     1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9),
-)  # fmt: skip
-_FAR_TAIL: Final = (
-    (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
-     2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7),
-    (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
-     7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15),
-)  # fmt: skip
-
-
-def _normals(seed: int, count: int) -> NumpyArray:
-    words = _words(seed, count)
-    # The lowest bit is the sign and the highest 52 choose the tail. Both the probability and its distance from one half
-    # are exact.
-    tail = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-53
-    middle = 0.5 - tail
-    size = middle * _ratio(_MIDDLE, 0.180625 - middle * middle)
-    outside = np.nonzero(middle > 0.425)[0]
-    r = np.sqrt(-_log(tail[outside]))
-    size[outside] = np.where(r <= 5.0, _ratio(_TAIL, r - 1.6), _ratio(_FAR_TAIL, r - 5.0))
-    return np.where(words & np.uint64(1), -size, size)
-
-
-def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: NumpyArray) -> NumpyArray:
-    numerator, denominator = (_polynomial(c, x) for c in coefficients)
-    return numerator / denominator
-
-
-def _polynomial(coefficients: tuple[float, ...], x: NumpyArray) -> NumpyArray:
-    total = np.full_like(x, coefficients[-1])
-    for c in coefficients[-2::-1]:
-        total *= x
-        total += c
-    return total
-
-
-_LN2: Final = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
-_LOG: Final = (
-    6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
-    1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01,
-)  # fmt: skip
-
-
-def _log(x: NumpyArray) -> NumpyArray:
-    """The natural logarithm of positive normal numbers to within an ulp, by the method of fdlibm's e_log.c."""
-    mantissa, exponent = np.frexp(x)
-    small = mantissa < math.sqrt(0.5)
-    f = np.where(small, 2.0 * mantissa, mantissa) - 1.0
-    k = exponent - small.astype(np.float64)
-    s = f / (2.0 + f)
-    z = s * s
-    half = 0.5 * f * f
-    r = z * _polynomial(_LOG, z)
-    return k * _LN2[0] - ((half - (s * (half + r) + k * _LN2[1])) - f)
+globals().update(errors.hide_library_frames_in({name: globals()[name] for name in __all__}))

@@ -25,6 +25,7 @@ SECTIONS = {
     "Reductions and statistics": ("ops.reductions", "functions.statistics", "ops.cumulative"),
     "Shapes and elements": ("ops.shaping", "functions.shape", "ops.indexing", "functions.items", "functions.sorting"),
     "Products and linear systems": ("ops.linalg", "functions.products", "functions.systems"),
+    "Roots": ("solvers.newton",),
     "Transforms": ("transforms.autodiff", "transforms.directional", "transforms.jacobians", "transforms.vectorize"),
     "Control flow": ("control",),
     "Rules of one's own": ("transforms.custom", "transforms.remat"),
@@ -33,7 +34,10 @@ SECTIONS = {
     "Errors and warnings": ("errors",),
 }
 NAMESPACES = {
+    "`distributed`: data parallelism": qb.distributed,
     "`linalg`: linear algebra": qb.linalg,
+    "`ode`: differential equations": qb.ode,
+    "`optim`: optimizers": qb.optim,
     "`random`: random numbers": qb.random,
     "`tree`: nested containers of arrays": qb.tree,
 }

@@ -1,4 +1,7 @@
-"""Einstein summation: any equation, as transposes, reshapes, sums and matrix products of two operands at a time."""
+"""Einstein summation: any equation, as transposes, reshapes, sums and matrix products of two operands at a time.
+
+In what order more than two operands are multiplied is opt_einsum's choice.
+"""
 
 from __future__ import annotations
 
@@ -145,20 +148,24 @@ def _diagonal(x: Value, i: int, j: int) -> Value:
 
 
 def _reduced(parts: list[Term], wanted: Labels, extents: dict[str, int]) -> Term:
-    """All terms multiplied, two at a time: first those whose product costs least."""
-    while True:
-        parts = [_summed(part, i, parts, wanted) for i, part in enumerate(parts)]
-        if len(parts) == 1:
-            return parts[0]
-        pairs = [(i, j) for j in range(len(parts)) for i in range(j)]
-        i, j = min(pairs, key=lambda p: _cost(parts[p[0]][1], parts[p[1]][1], extents))
+    """All terms multiplied, two at a time."""
+    parts = [_summed(part, i, parts, wanted) for i, part in enumerate(parts)]
+    for i, j in _path([frozenset(names) for _, names in parts], wanted, extents):
         rest = [part for k, part in enumerate(parts) if k not in (i, j)]
         needed = {*wanted, *(name for _, names in rest for name in names)}
         parts = [*rest, _multiplied(parts[i], parts[j], needed, extents)]
+    return parts[0]
 
 
-def _cost(left: Labels, right: Labels, extents: dict[str, int]) -> int:
-    return prod([extents[name] for name in {*left, *right}])
+def _path(terms: list[frozenset[str]], wanted: Labels, extents: dict[str, int]) -> list[tuple[int, int]]:
+    """Which two terms to multiply, one pair after the other; each product goes to the end of the list."""
+    if len(terms) <= 2:
+        return [(0, 1)][: len(terms) - 1]
+    from opt_einsum import paths
+
+    # An extent of 0 would make every order free.
+    sizes = {name: n or 1 for name, n in extents.items()}
+    return [(i, j) for i, j in paths.auto(list(terms), frozenset(wanted), sizes)]
 
 
 def _summed(part: Term, i: int, parts: list[Term], wanted: Labels) -> Term:

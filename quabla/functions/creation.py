@@ -25,6 +25,7 @@ __all__ = [
     "array",
     "asarray",
     "eye",
+    "from_dlpack",
     "full",
     "full_like",
     "linspace",
@@ -172,6 +173,44 @@ def array(obj: Any, dtype: dtype | None = None) -> Value:
     if out is obj and not out.traced:
         return dispatch.hooks.eager.wrap(out.data, out.type)  # arrays never change, so the storage can be shared
     return out
+
+
+def from_dlpack(x: Any, *, device: str | None = None, copy: bool | None = None) -> Value:
+    """An array over the memory of another library's array, without a copy where its dtype is one of ours.
+
+    Args:
+        x: an array in the memory of the CPU with ``__dlpack__``, such as one of NumPy, JAX or PyTorch. Who writes to it
+            afterwards changes the result too, unless it is a copy.
+        device: where to put the array: ``"cpu"`` or None.
+        copy: True for a copy in any case, False for none. By default only integers of other sizes than
+            32 and 64 bits, and unsigned ones, are copied, as float64.
+
+    Raises:
+        TypeError: where ``x`` has no ``__dlpack__``, or elements that have no dtype here.
+        ValueError: for another device.
+        BufferError: where ``x`` is not in the memory of the CPU, or needs a copy that is ruled out.
+
+    Example:
+        >>> import numpy as np
+        >>> qb.from_dlpack(np.array([1.0, 2.0]))
+        Tensor([1., 2.], dtype=float64)
+    """
+    if device not in (None, "cpu"):
+        raise ValueError(f"from_dlpack: device must be 'cpu' or None, got {device!r}{errors.at_user_line()}")
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack: needs an array with __dlpack__, got {x!r}{errors.at_user_line()}")
+    if dispatch.is_value(x) and x.traced:
+        return x
+    try:
+        storage = np.from_dlpack(x, copy=copy)
+    except (BufferError, RuntimeError) as e:
+        raise BufferError(f"from_dlpack: {e}{errors.at_user_line()}") from None
+    if dtypes.from_numpy(storage.dtype) is not None:
+        return _wrap(storage)
+    converted = to_storage(storage)
+    if copy is False:
+        raise BufferError(f"from_dlpack: {storage.dtype} elements need a copy{errors.at_user_line()}")
+    return _wrap(converted)
 
 
 # ---- filled -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ selected are kept where its derivatives are finite, so that no NaN leaks into a 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "logical_xor",
     "mod",
     "nan_to_num",
     "not_equal",
@@ -90,7 +92,7 @@ def silu(x: object) -> Value:
         [0.0]
     """
     v = float_operand("silu", x)
-    return v * sigmoid(v)
+    return _gated(v, sigmoid)
 
 
 def gelu(x: object, approximate: bool = True) -> Value:
@@ -111,13 +113,19 @@ def gelu(x: object, approximate: bool = True) -> Value:
     """
     v = float_operand("gelu", x)
     if not approximate:
-        return 0.5 * v * erfc(v * -math.sqrt(0.5))
+        return _gated(v, lambda u: 0.5 * erfc(u * -math.sqrt(0.5)))
     scale = 2 * math.sqrt(2 / math.pi)
-    # Beyond |x| = 100 the sigmoid is 0 or 1 in any precision, and an unbounded square would overflow: its derivative
-    # would be 0 times infinity.
-    squared = v * v
-    squared = choose(test(squared, "less", 1e4), squared, 1e4)
-    return v * sigmoid(v * (scale + scale * 0.044715 * squared))
+    return _gated(v, lambda u: sigmoid(u * (scale + scale * 0.044715 * (u * u))))
+
+
+def _gated(x: Value, gate: Callable[[Value], Value]) -> Value:
+    """``x * gate(x)`` for a gate that is 0 below -1000 and 1 above 1000, in any precision.
+
+    There neither infinity meets a zero, nor does anything on the way to a derivative overflow.
+    """
+    above, below = test(x, "greater", 1e3), test(x, "less", -1e3)
+    u = choose(below, 0.0, x)
+    return choose(above, x, u * gate(choose(above, 0.0, u)))
 
 
 # ---- powers -------------------------------------------------------------------------------------
@@ -361,6 +369,21 @@ def logical_or(lhs: object, rhs: object) -> Value:
     return apply(WHERE, (x, x, y))
 
 
+def logical_xor(lhs: object, rhs: object) -> Value:
+    """Whether exactly one is true, elementwise.
+
+    Raises:
+        ValueError: for float arrays or shapes that do not broadcast.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.array_api.logical_xor(qb.array([True, True]), qb.array([True, False])).tolist()
+        [False, True]
+    """
+    x, y = bool_operand("logical_xor", lhs), bool_operand("logical_xor", rhs)
+    return apply(COMPARE, (x, y), ("not_equal",))
+
+
 def logical_not(value: object) -> Value:
     """Whether each element is false.
 
@@ -506,6 +529,7 @@ def floor_divide(x1: object, x2: object) -> Value:
     below = apply(WHERE, (opposite, test(r, "not_equal", 0.0), opposite))
     # The truncated quotient is whole but for rounding, which x / y alone would carry over the next whole number.
     truncated = apply(ROUND, (apply(DIV, (x - r, y)),))
+    truncated = choose(test(truncated, "equal", 0.0), 0.0 * apply(DIV, (x, y)), truncated)  # the sign of the quotient
     whole = choose(below, truncated - 1.0, truncated)
     return weakly(choose(test(y, "equal", 0.0), apply(DIV, (x, y)), whole), weak)
 

@@ -23,7 +23,7 @@ __all__ = ["NUMPY_OPERATORS", "Methods"]
 
 def _matrix_product(x1: Any, x2: Any) -> Value:
     for x in (x1, x2):
-        if len(x.shape) < 2:
+        if x.ndim < 2:
             raise ValueError(
                 f"@ needs matrices, got an array of shape {list(x.shape)}; quabla.matmul and quabla.dot take vectors"
                 f"{errors.at_user_line()}"
@@ -41,31 +41,39 @@ def _check_ranks(name: str, x: Any, rhs: Any) -> None:
 
 def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
     def operator(self: Any, other: Any) -> Value:
-        if isinstance(other, _OPERANDS):
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        try:
             return function(self, other)
-        return NotImplemented
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
-    return operator
+    return errors.hides_library_frames(operator)
 
 
 def _reflected(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
-    def operator(self: Any, other: Any) -> Value:
-        if isinstance(other, _OPERANDS):
-            return function(other, self)
-        return NotImplemented
-
-    return operator
+    return _operator(lambda self, other: function(other, self))
 
 
 def _array_operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
     """An operator whose other operand must be an array too."""
 
     def operator(self: Any, other: Any) -> Value:
-        if isinstance(other, _ARRAYS):
-            return function(self, other)
-        return NotImplemented
+        return function(self, other) if isinstance(other, _ARRAYS) else NotImplemented
 
     return operator
+
+
+def _binary_method(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+    """The method of a function of ``x1`` and ``x2``; its operand is called ``rhs``."""
+
+    def method(self: Any, rhs: Any) -> Value:
+        return function(self, rhs)
+
+    method.__name__ = method.__qualname__ = function.__name__
+    method.__doc__ = function.__doc__
+    return method
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
@@ -121,6 +129,42 @@ class Methods:
             raise TypeError(f"an array of rank 0 has no length and no rows{errors.at_user_line()}")
         return self.type.shape[0]
 
+    @property
+    def device(self) -> str:
+        """Where the array is: ``"cpu"``, as every array that is not inside a compiled program."""
+        return "cpu"
+
+    @property
+    def mT(self) -> Value:
+        """The matrices in the last two axes, transposed."""
+        return self.__array_namespace__().matrix_transpose(self)
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Self:
+        """The array itself, on its only device.
+
+        Raises:
+            ValueError: for another device than ``"cpu"``, and a stream.
+        """
+        if device != "cpu" or stream is not None:
+            raise ValueError(
+                f"arrays are on the device 'cpu', which has no streams, not {device!r}{errors.at_user_line()}"
+            )
+        return self
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The functions of the Python array API standard; see ``quabla.array_api``.
+
+        Raises:
+            ValueError: for a version of the standard later than 2024.12.
+        """
+        from quabla import array_api
+
+        if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(
+                f"the array API is there up to version 2024.12, not {api_version!r}{errors.at_user_line()}"
+            )
+        return array_api
+
     # ---- identity -------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
@@ -169,6 +213,7 @@ class Methods:
 
     __and__ = _array_operator(math.logical_and)
     __or__ = _array_operator(math.logical_or)
+    __xor__ = _array_operator(math.logical_xor)
     __invert__ = math.logical_not
 
     __getitem__ = items.getitem
@@ -218,15 +263,15 @@ class Methods:
     stop_gradient = casting.stop_gradient
     astype = casting.astype
 
-    add = elementwise.add
-    sub = elementwise.sub
-    mul = elementwise.mul
-    div = elementwise.div
-    maximum = elementwise.maximum
-    minimum = elementwise.minimum
-    atan2 = elementwise.atan2
-    fmod = elementwise.fmod
-    gt = elementwise.gt
+    add = _binary_method(elementwise.add)
+    sub = _binary_method(elementwise.sub)
+    mul = _binary_method(elementwise.mul)
+    div = _binary_method(elementwise.div)
+    maximum = _binary_method(elementwise.maximum)
+    minimum = _binary_method(elementwise.minimum)
+    atan2 = _binary_method(elementwise.atan2)
+    fmod = _binary_method(elementwise.fmod)
+    gt = _binary_method(elementwise.gt)
     equal = math.equal
     not_equal = math.not_equal
     greater = math.greater
@@ -318,6 +363,9 @@ class Methods:
         return systems.cholesky(self)
 
 
+for _name, _method in errors.hide_library_frames_in(vars(Methods)).items():
+    setattr(Methods, _name, _method)
+
 _ARRAYS: Final = (Methods, np.ndarray)
 _OPERANDS: Final = (Methods, int, float, np.ndarray, np.generic)
 
@@ -339,4 +387,5 @@ NUMPY_OPERATORS: Final[dict[Any, Callable[..., Value]]] = {
     np.not_equal: math.not_equal,
     np.bitwise_and: math.logical_and,
     np.bitwise_or: math.logical_or,
+    np.bitwise_xor: math.logical_xor,
 }

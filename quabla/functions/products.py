@@ -11,16 +11,17 @@ import numpy as np
 
 from quabla import errors
 from quabla.functions.contraction import einsum
+from quabla.functions.shape import stack
 from quabla.ops.arguments import axis_index, static_int
 from quabla.ops.dispatch import Value, apply, as_value, full, is_number, promote, scalar, weakly
-from quabla.ops.elementwise import COMPARE, DIV, MUL, SUB, WHERE
+from quabla.ops.elementwise import COMPARE, DIV, MUL, NEG, SUB, WHERE
 from quabla.ops.indexing import GATHER, piece
 from quabla.ops.linalg import MATMUL
 from quabla.ops.reductions import SUM
-from quabla.ops.shaping import BROADCAST, CONCAT, TRANSPOSE, pad_zeros, reshaped
+from quabla.ops.shaping import BROADCAST, CONCAT, TRANSPOSE, reshaped
 from quabla.ops.types import tensor_type
 
-__all__ = ["cross", "diff", "dot", "einsum", "interp", "kron", "outer", "polyval", "tensordot", "trapezoid"]
+__all__ = ["cholesky", "cross", "diff", "dot", "einsum", "interp", "kron", "outer", "polyval", "tensordot", "trapezoid"]
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -169,17 +170,28 @@ def cross(a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -
     x, y = _components(x, axisa), _components(y, axisb)
     p, q = x.type.shape[-1], y.type.shape[-1]
     if p == 2 == q:
-        r = apply(SUB, (apply(MUL, (_at(x, 0), _at(y, 1))), apply(MUL, (_at(x, 1), _at(y, 0)))))
-        return weakly(r, weak)
-    x, y = [v if n == 3 else pad_zeros(v, [(0, 0)] * (v.type.ndim - 1) + [(0, 1)]) for v, n in ((x, p), (y, q))]
-    ahead, behind = (1, 2, 0), (2, 0, 1)
-    forward = apply(MUL, (_cyclic(x, ahead), _cyclic(y, behind)))
-    r = apply(SUB, (forward, apply(MUL, (_cyclic(x, behind), _cyclic(y, ahead)))))
+        return weakly(_minor(x, y, 0, 1), weak)
+    if p == q:
+        ahead, behind = (1, 2, 0), (2, 0, 1)
+        forward = apply(MUL, (_cyclic(x, ahead), _cyclic(y, behind)))
+        r = apply(SUB, (forward, apply(MUL, (_cyclic(x, behind), _cyclic(y, ahead)))))
+    else:
+        r = stack([_minor(x, y, 1, 2), _minor(x, y, 2, 0), _minor(x, y, 0, 1)], -1)
     rank = r.type.ndim
     to = axis_index("cross", axisc, rank)
     order = list(range(rank - 1))
     order.insert(to, rank - 1)
     return weakly(apply(TRANSPOSE, (r,), (tuple(order),)), weak)
+
+
+def _minor(x: Value, y: Value, i: int, j: int) -> Value:
+    """``x[i] y[j] - x[j] y[i]``, without the product in which a third component is missing, whatever its other factor."""
+    p, q = x.type.shape[-1], y.type.shape[-1]
+    backward = apply(MUL, (_at(x, j), _at(y, i))) if j < p and i < q else None
+    if i >= p or j >= q:
+        return apply(NEG, (backward,))
+    forward = apply(MUL, (_at(x, i), _at(y, j)))
+    return forward if backward is None else apply(SUB, (forward, backward))
 
 
 def _components(x: Value, axis: int) -> Value:
@@ -197,6 +209,25 @@ def _at(x: Value, i: int) -> Value:
 
 def _cyclic(x: Value, order: tuple[int, ...]) -> Value:
     return apply(GATHER, (x,), (x.type.ndim - 1, order))
+
+
+def cholesky(x: object) -> Value:
+    """``linalg.cholesky``: lower triangular factors L of symmetric positive definite matrices, ``x = L L^T``.
+
+    Args:
+        x: symmetric matrices, ``[..., n, n]``.
+
+    Raises:
+        ValueError: as ``linalg.cholesky``.
+
+    Example:
+        >>> import quabla as qb
+        >>> qb.cholesky(qb.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+        [[2.0, 0.0], [1.0, 2.0]]
+    """
+    from quabla.functions import systems
+
+    return systems.cholesky(x)
 
 
 # ---- differences and integrals ------------------------------------------------------------------

@@ -359,7 +359,7 @@ def roll(a: object, shift: object, axis: object = None) -> Value:
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes{errors.at_user_line()}")
     places: dict[int, int] = {}
-    for i in range(max(len(shifts), len(axes))):
+    for i in range(max(len(shifts), len(axes)) if shifts and axes else 0):
         k = axes[i % len(axes)]
         places[k] = places.get(k, 0) + shifts[i % len(shifts)]
     for k, by in places.items():

@@ -59,8 +59,9 @@ def eigh(a: object) -> EighResult:
         a: square matrices, ``[..., n, n]``.
 
     Returns:
-        ``(eigenvalues, eigenvectors)``: ``[..., n]``, ascending, and ``[..., n, n]``, one column for each. The
-        eigenvectors of a repeated eigenvalue have no derivative; those of the others beside it do.
+        ``(eigenvalues, eigenvectors)``: ``[..., n]``, ascending, and ``[..., n, n]``, one column for each; NaN for
+        matrices that are not finite. The eigenvectors of a repeated eigenvalue have no derivative: what depends on them
+        gets one that is not finite. The eigenvalues do, and the eigenvectors of the others beside it.
 
     Raises:
         ValueError: matrices that are not square.
@@ -117,7 +118,8 @@ def svd(a: object, full_matrices: bool = False, compute_uv: bool = True) -> SVDR
         compute_uv: whether to return U and Vh, or the singular values alone.
 
     Returns:
-        ``(U, S, Vh)``, or S, ``[..., k]``, descending. The vectors of a repeated singular value have no derivative.
+        ``(U, S, Vh)``, or S, ``[..., k]``, descending; NaN for matrices that are not finite. The vectors of a repeated
+        singular value have no derivative: what depends on them gets one that is not finite.
 
     Raises:
         ValueError: an array of rank 0 or 1.

@@ -17,7 +17,7 @@ from quabla.ops.casting import STOP_GRADIENT
 from quabla.ops.dispatch import Value, apply, bool_operand, full, scalar, weakly
 from quabla.ops.elementwise import ABS, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, SQRT, SUB, WHERE
 from quabla.ops.indexing import SLICE
-from quabla.ops.reductions import MAX, MEAN, MIN, SUM, count, kept, reducible
+from quabla.ops.reductions import MAX, MEAN, MIN, SUM, count, kept, over_axes, reducible
 from quabla.ops.registry import Op
 from quabla.ops.selection import choose
 from quabla.ops.shaping import RESHAPE
@@ -56,16 +56,9 @@ def _over_bools(name: str, op: Op, x: object, axis: object, keepdims: bool, of_n
     return _result(apply(op, (v,), (axes,)), v, shape)
 
 
+@over_axes("float arrays")
 def any(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """Whether an element is true along axes; False for no elements.
-
-    Args:
-        x: array-like of bools.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for float arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -75,16 +68,9 @@ def any(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _over_bools("any", MAX, x, axis, keepdims, False)
 
 
+@over_axes("float arrays")
 def all(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """Whether every element is true along axes; True for no elements.
-
-    Args:
-        x: array-like of bools.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for float arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -97,16 +83,9 @@ def all(x: object, axis: object = None, keepdims: bool = False) -> Value:
 # ---- products -----------------------------------------------------------------------------------
 
 
+@over_axes("bool arrays")
 def prod(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The product over axes; 1 for no elements. Its derivatives are exact where elements are 0.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -145,16 +124,9 @@ def _product_along(x: Value, axis: int) -> Value:
 # ---- norms and variances ------------------------------------------------------------------------
 
 
+@over_axes("bool arrays")
 def norm(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The Euclidean norm over axes, without overflow or underflow; its derivatives at the origin are 0.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -193,18 +165,9 @@ def _degrees_of_freedom(name: str, x: Value, axes: Axes, ddof: Any) -> float:
     return max(float(count(x.type.shape, axes) - ddof), 0.0)
 
 
-def var(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+@over_axes("bool arrays")
+def var(x: object, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Value:
     """The variance over axes: the mean squared distance from the mean, which is computed first.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-        ddof: the sum of squares is divided by the number of elements less ``ddof``; where that leaves nothing,
-            the result is infinite or NaN.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -219,18 +182,9 @@ def var(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -
     return _result(r, v, _reduced_shape(v.type.shape, axes, keepdims))
 
 
-def std(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Value:
+@over_axes("bool arrays")
+def std(x: object, axis: object = None, keepdims: bool = False, ddof: float = 0) -> Value:
     """The standard deviation over axes, without overflow of the squares; its derivatives where it is 0 are 0.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-        ddof: the sum of squares is divided by the number of elements less ``ddof``; where that leaves nothing,
-            the result is infinite or NaN.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -246,19 +200,11 @@ def std(x: object, axis: object = None, keepdims: bool = False, ddof: int = 0) -
 # ---- the softmax family -------------------------------------------------------------------------
 
 
+@over_axes("bool arrays")
 def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Value:
-    """``log(sum(exp(x)))`` over axes, without overflow.
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf of no elements and where all of them are -inf.
 
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Returns:
-        The logarithm; -inf of no elements and where all of them are -inf, with derivatives 0.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
+    There its derivatives are 0.
 
     Example:
         >>> import quabla as qb
@@ -288,15 +234,9 @@ def _shifted(name: str, x: object, axis: object) -> tuple[Value, Value, Axes]:
     return v, apply(SUB, (v, _keeping(MAX, apply(STOP_GRADIENT, (v,)), axes))), axes
 
 
+@over_axes("bool arrays")
 def softmax(x: object, axis: object = -1) -> Value:
     """``exp(x) / sum(exp(x))`` along axes, without overflow.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -308,15 +248,9 @@ def softmax(x: object, axis: object = -1) -> Value:
     return _result(apply(DIV, (e, _keeping(SUM, e, axes))), v, v.type.shape)
 
 
+@over_axes("bool arrays")
 def log_softmax(x: object, axis: object = -1) -> Value:
     """The logarithm of ``softmax``, accurate where that is close to 0.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb

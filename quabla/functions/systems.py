@@ -9,12 +9,15 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.functions import math
 from quabla.functions.creation import eye
-from quabla.ops import reductions, transcendental
+from quabla.functions.products import cross
+from quabla.ops import reductions
+from quabla.ops.determinants import DET, DET_SIGN, LOG_ABS_DET
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, promote
 from quabla.ops.factorizations import PINV, QR_Q, QR_R
+from quabla.ops.indexing import piece
 from quabla.ops.linalg import matmul, product, swapped
 from quabla.ops.shaping import BROADCAST, RESHAPE
-from quabla.ops.solving import CHOLESKY, DET_SIGN, LOG_ABS_DET, SOLVE, SOLVE_TRIANGULAR
+from quabla.ops.solving import CHOLESKY, SOLVE, SOLVE_TRIANGULAR
 from quabla.ops.types import tensor_type
 
 __all__ = [
@@ -233,20 +236,33 @@ def det(a: object) -> Value:
         a: square matrices, ``[..., n, n]``.
 
     Returns:
-        The determinants, ``[...]``; 0 for a singular matrix, where there is no derivative.
+        The determinants, ``[...]``, with derivatives of every order at singular matrices too: the gradient is the
+        matrix of cofactors. NaN for a matrix with NaN.
 
     Raises:
         ValueError: matrices that are not square.
 
     Example:
         >>> import quabla as qb
-        >>> round(qb.linalg.det(qb.array([[1.0, 2.0], [3.0, 4.0]])).item(), 12)
+        >>> qb.linalg.det(qb.array([[1.0, 2.0], [3.0, 4.0]])).item()
         -2.0
+        >>> qb.grad(qb.linalg.det)(qb.array([[1.0, 2.0], [2.0, 4.0]])).tolist()
+        [[4.0, -2.0], [-2.0, 1.0]]
     """
     v = matrices("det", a, square=True)
-    wide = cast(v, dtypes.float64)  # the exponential of a rounded logarithm is far off in float32
-    found = apply(DET_SIGN, (wide,)) * transcendental.exp(apply(LOG_ABS_DET, (wide,)))
-    return cast(found, v.type.dtype)
+    if v.type.shape[-1] not in (2, 3):
+        return apply(DET, (v,))
+    wide = cast(v, dtypes.float64)  # differences of products are rounded once
+    return cast(_written_out(wide), v.type.dtype)
+
+
+def _written_out(a: Value) -> Value:
+    """Determinants of matrices of 2 or 3 rows as the polynomials that they are."""
+    n = a.type.shape[-1]
+    rows = [apply(RESHAPE, (piece(a, a.type.ndim - 2, i, 1),), ((*a.type.shape[:-2], n),)) for i in range(n)]
+    if n == 2:
+        return cross(rows[0], rows[1])
+    return reductions.sum(rows[0] * cross(rows[1], rows[2]), -1)
 
 
 def slogdet(a: object) -> SlogdetResult:
@@ -256,7 +272,8 @@ def slogdet(a: object) -> SlogdetResult:
         a: square matrices, ``[..., n, n]``.
 
     Returns:
-        ``(sign, logabsdet)``, each ``[...]``: (0, -inf) for a singular matrix, (nan, nan) for one with NaN.
+        ``(sign, logabsdet)``, each ``[...]``: (0, -inf) for a singular matrix, (nan, nan) for one with NaN. The
+        logarithm has no derivative at a singular matrix: it is NaN there, and an error where nothing is compiled.
 
     Raises:
         ValueError: matrices that are not square.

@@ -288,13 +288,6 @@ class Builder:
     def neg(self, type: TensorType, a: Value) -> Value:
         return self.op("stablehlo.negate", type, [a])
 
-    def poly(self, type: TensorType, x: Value, coefficients: Sequence[float]) -> Value:
-        """A polynomial in ``x`` by Horner's rule; the coefficient of the highest power comes first."""
-        r = self.full(type, coefficients[0])
-        for c in coefficients[1:]:
-            r = self.add(type, self.mul(type, r, x), self.full(type, c))
-        return r
-
     # ---- reductions and products ------------------------------------------------------------------
 
     def reduce(self, kind: str, value: Value, from_type: TensorType, axes: Sequence[int], to_type: TensorType) -> Value:
@@ -421,6 +414,8 @@ class Builder:
     def cholesky(self, a: Value, type: TensorType) -> Value:
         """Lower Cholesky factors: zero above the diagonal, and NaN below it where there is none."""
         rank, n = type.ndim, type.shape[-1]
+        if n == 0:
+            return a
         factor = self.op("stablehlo.cholesky", type, [a], lower=True)
         below = self.compare("GE", self.iota(type, rank - 2), self.iota(type, rank - 1), type)
         factor = self.select(below, factor, self.full(type, 0.0), type)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from quabla.lowering.builder import Builder
 from quabla.lowering.exact_f32 import convert, functions_of, walk, wide_type
-from quabla.mlir import context, ir, stablehlo, unknown
+from quabla.mlir import context, ir, read_type, unknown
+from quabla.ops.decompositions import Term, select
 
-__all__ = ["correct_log1p", "guard_products", "keep_barriers"]
+__all__ = [
+    "INACCURATE",
+    "INACCURATE_BEFORE_0_12",
+    "guard_products",
+    "keep_barriers",
+    "split_broadcasts",
+    "write_out",
+]
+
+Formula = Callable[[Term], Term]
 
 _create: Final = ir.Operation.create
 
@@ -57,36 +70,101 @@ def keep_barriers(module: Any) -> None:
         op.operation.erase()
 
 
-def correct_log1p(module: Any) -> None:
-    """Write out float64 ``log_plus_one``, in place, for jaxlib 0.10, whose own errs by up to 125 ulp.
+def split_broadcasts(module: Any) -> None:
+    """Drop, in place, the axes of extent 1 that a broadcast stretches before it does.
+
+    XLA on the CPU (jaxlib 0.10) crashes when it runs some programs that stretch an axis and were not simplified: a
+    softmax of 5,000 numbers is one.
+    """
+    for op in _named(module, "stablehlo.broadcast_in_dim"):
+        x, to = op.operands[0], op.results[0].type
+        axes = list(ir.DenseI64ArrayAttr(op.attributes["broadcast_dimensions"]))
+        kept = [(n, a) for n, a in zip(x.type.shape, axes, strict=True) if n == to.shape[a]]
+        if len(kept) == len(axes):
+            continue
+        loc, ip = op.location, ir.InsertionPoint(op)
+        narrow = ir.RankedTensorType.get([n for n, _ in kept], to.element_type, loc=unknown())
+        x = _create("stablehlo.reshape", [narrow], [x], loc=loc, ip=ip).result
+        rest = {"broadcast_dimensions": ir.DenseI64ArrayAttr.get([a for _, a in kept], context())}
+        new = _create("stablehlo.broadcast_in_dim", [to], [x], attributes=rest, loc=loc, ip=ip).result
+        op.results[0].replace_all_uses_with(new)
+        op.operation.erase()
+
+
+# ---- functions that XLA computes less accurately ------------------------------------------------
+
+
+def write_out(module: Any, formulas: Mapping[str, Formula]) -> None:
+    """Write out float64 ops, in place, by formulas."""
+    for name, formula in formulas.items():
+        for op in _named(module, name):
+            result = op.results[0]
+            if not isinstance(result.type.element_type, ir.F64Type):
+                continue
+            lo = Builder(module)
+            lo.ip, lo.loc = ir.InsertionPoint(op), op.location
+            result.replace_all_uses_with(formula(Term(lo, read_type(result.type), op.operands[0])).value)
+            op.operation.erase()
+
+
+def _horner(x: Term, coefficients: Sequence[float]) -> Term:
+    """The polynomial with these coefficients, that of the highest power first."""
+    r = x * coefficients[0] + coefficients[1]
+    for c in coefficients[2:]:
+        r = r * x + c
+    return r
+
+
+#: 1 / k! from k = 22 down to 2.
+_TAYLOR: Final = [1.0 / math.factorial(k) for k in range(22, 1, -1)]
+
+
+def _expm1(x: Term) -> Term:
+    """``exp(x) - 1``, by Taylor's series where that cancels; XLA's errs by up to 4 ulp."""
+    near = select(x.eq(0.0), x, x + x * x * _horner(x, _TAYLOR))  # keeps the sign of zero
+    return select(abs(x - 0.2) < 0.9, near, x.exp() - 1.0)
+
+
+#: The eighth convergent of Lambert's continued fraction (DLMF 4.39.1), x / (1 + x**2 / (3 + x**2 / (5 + ...))), is
+#: x - x**3 p(x**2) / q(x**2), with an error below 1e-17 for |x| < 0.625.
+_P: Final = (1.0, 594.0, 45045.0, 675675.0)
+_Q: Final = (1.0, 630.0, 51975.0, 945945.0, 2027025.0)
+
+
+def _tanh(x: Term) -> Term:
+    """The hyperbolic tangent; XLA's errs by up to 7 ulp."""
+    a, z = abs(x), x * x
+    near = select(x.eq(0.0), x, x - x * (z * _horner(z, _P) / _horner(z, _Q)))  # keeps the sign of zero
+    return select(a < 0.625, near, x.sign() * (1.0 - 2.0 / ((2.0 * a).exp() + 1.0)))
+
+
+def _cbrt(x: Term) -> Term:
+    """The cube root after a step of Newton's method; the platform's errs by up to 4 ulp."""
+    r = x.apply("cbrt")
+    step = (x / (r * r) - r) / 3.0
+    return select(abs(step) < math.inf, r + step, r)
+
+
+def _log1p(x: Term) -> Term:
+    """``log(1 + x)``; that of jaxlib 0.10 errs by up to 125 ulp.
 
     With u = 1 + x rounded, log(u) misses log(1 + x) by the rounding error of u, which ``((u - 1) - x) / u`` measures
     (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.14.1).
     """
-    for op in _named(module, "stablehlo.log_plus_one"):
-        t = op.results[0].type
-        if not isinstance(t.element_type, ir.F64Type):
-            continue
-        loc, ip = op.location, ir.InsertionPoint(op)
+    u = x + 1.0
+    log = u.log()
+    found = select(abs(log) < math.inf, log - ((u - 1.0) - x) / u, log)
+    return select(x.eq(0.0), x, found)  # keeps the sign of zero
 
-        def write(name: str, *values: Any, type: Any = t, loc: Any = loc, ip: Any = ip, **attributes: Any) -> Any:
-            return _create("stablehlo." + name, [type], list(values), attributes=attributes, loc=loc, ip=ip).result
 
-        def number(c: float, t: Any = t, write: Any = write) -> Any:
-            value = ir.FloatAttr.get(t.element_type, c, unknown())
-            return write("constant", value=ir.DenseElementsAttr.get_splat(t, value))
-
-        mask = ir.RankedTensorType.get(list(t.shape), ir.IntegerType.get_signless(1, context()), loc=unknown())
-        equal = stablehlo.ComparisonDirectionAttr.get("EQ", context())
-        x, one = op.operands[0], number(1.0)
-        u = write("add", x, one)
-        log = write("log", u)
-        missed = write("divide", write("subtract", write("subtract", u, one), x), u)
-        finite = write("is_finite", log, type=mask)
-        found = write("select", finite, write("subtract", log, missed), log)
-        zero = write("compare", x, number(0.0), type=mask, comparison_direction=equal)
-        op.results[0].replace_all_uses_with(write("select", zero, x, found))  # keeps the sign of zero
-        op.operation.erase()
+#: What XLA computes with errors of more than two units in the last place.
+INACCURATE: Final[dict[str, Formula]] = {
+    "stablehlo.exponential_minus_one": _expm1,
+    "stablehlo.tanh": _tanh,
+    "stablehlo.cbrt": _cbrt,
+}
+#: What else jaxlib 0.10 does.
+INACCURATE_BEFORE_0_12: Final[dict[str, Formula]] = {"stablehlo.log_plus_one": _log1p}
 
 
 def _named(module: Any, name: str) -> list[Any]:

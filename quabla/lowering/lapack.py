@@ -118,7 +118,7 @@ class _Writer:
         results = [t, t.with_shape((*stack, rank)), left, right, _i32(stack)]
         mode = ord("A" if full else "S")
         _, s, u, vh, info = self.routine(
-            "gesdd", [a], results, [True, True, False, True, True, False], f"mode = {mode} : ui8"
+            "gesdd", [self.finite(a, t)], results, [True, True, False, True, True, False], f"mode = {mode} : ui8"
         )
         spoil = self.spoiled(a, t, info)
         s = self.plus(s, t.with_shape((*stack, rank)), spoil, stack)
@@ -127,7 +127,8 @@ class _Writer:
     def eigh(self, a: Value, t: TensorType) -> tuple[Value, Value]:
         lo = self.lo
         *stack, n, _ = t.shape
-        half = lo.mul(t, lo.full(t, 0.5), lo.add(t, a, self.swapped(a, t)))
+        half = lo.mul(t, lo.full(t, 0.5), self.finite(a, t))
+        half = lo.add(t, half, self.swapped(half, t))
         values = t.with_shape((*stack, n))
         vectors, w, info = self.routine(
             "syevd", [half], [t, values, _i32(stack)], [True, True, False, False], "mode = 86 : ui8, uplo = 76 : ui8"
@@ -216,6 +217,12 @@ class _Writer:
         """``x`` plus a number for each matrix."""
         return self.lo.add(t, x, self.along(number, t.with_shape(tuple(stack)), t, range(len(stack))))
 
+    def finite(self, a: Value, t: TensorType) -> Value:
+        """``a`` with zeros for what is not finite: LAPACK may never return from infinities."""
+        lo = self.lo
+        zero = lo.full(t, 0.0)
+        return lo.select(lo.compare("EQ", lo.mul(t, a, zero), zero, t), a, zero, t)
+
     def unless_refused(self, x: Value, t: TensorType, info: Value) -> Value:
         """``x``, or NaN for the matrices that LAPACK refused."""
         stack = t.with_shape(t.shape[:-2])
@@ -287,6 +294,13 @@ def _det_sign(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorTy
     least = lo.reduce("minimum", lo.op("stablehlo.abs", line, [diagonal]), line, [line.ndim - 1], to)
     singular = lo.compare("EQ", least, lo.full(to, 0.0), to)
     return lo.add(to, lo.select(singular, lo.full(to, 0.0), sign, to), spoil)
+
+
+def _det(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
+    lo = w.lo
+    diagonal, moved, line, spoil = _determinant(w, xs[0], types[0])
+    pivots = lo.select(moved, lo.neg(line, diagonal), diagonal, line)
+    return lo.add(to, lo.reduce("multiply", pivots, line, [line.ndim - 1], to), spoil)
 
 
 def _log_abs_det(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
@@ -393,6 +407,7 @@ _NATIVE: Final[dict[str, Callable[[_Writer, list[Value], TensorType, Any], Value
     "stablehlo.triangular_solve": _triangular,
 }
 _ROUTINES: Final[dict[str, Callable[[_Writer, list[Value], list[TensorType], TensorType], Value]]] = {
+    "qb.det": _det,
     "qb.det_sign": _det_sign,
     "qb.eigh_values": _eigh_values,
     "qb.eigh_vectors": _eigh_vectors,

@@ -10,7 +10,8 @@ __all__ = ["FAMILIES", "load_all"]
 #: The modules that hold the records.
 FAMILIES: Final = (
     "elementwise", "transcendental", "selection", "casting", "shaping", "indexing", "reductions", "linalg",
-    "integers", "gathering", "sorting", "cumulative", "solving", "factorizations",
+    "integers", "gathering", "sorting", "cumulative", "random_words", "solving",
+    "determinants", "factorizations",
 )  # fmt: skip
 
 

@@ -15,6 +15,9 @@ __all__ = ["array_list", "axis_index", "axis_set", "pad_widths", "shape_tuple", 
 
 
 def _is_list(x: object) -> TypeGuard[Iterable[Any]]:
+    kind = x.__class__
+    if kind is tuple or kind is list or kind is int:  # an answer without the abstract class, which is slow to ask
+        return kind is not int
     return isinstance(x, (Sequence, np.ndarray)) and not isinstance(x, (str, bytes)) and not is_value(x)
 
 
@@ -24,6 +27,8 @@ def static_int(what: str, x: Any) -> int:
     Raises:
         TypeError: for anything that is not an integer (TracerError for traced values).
     """
+    if x.__class__ is int:
+        return x
     if isinstance(x, np.bool_):
         return int(x)
     if isinstance(x, np.ndarray) or not hasattr(x, "__index__"):

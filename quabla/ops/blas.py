@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 from typing import Any, Final
 
+import numpy as np
+
 from quabla.ops.registry import Kernel
 
 __all__ = ["MOST", "on_one_thread"]
@@ -34,8 +36,6 @@ class _OpenBlas:
     def _look(self) -> None:
         import ctypes
         from pathlib import Path
-
-        import numpy as np
 
         self._looked = True
         home = Path(np.__file__).parent
@@ -75,15 +75,19 @@ _openblas: Final = _OpenBlas()
 
 
 def on_one_thread(kernel: Kernel, multiplications: int) -> Kernel:
-    """A product's kernel, run by one thread where more would not pay."""
+    """A product's kernel, run by one thread where more would not pay.
+
+    Its attribute ``takes_out`` tells whether it also takes an array for the result, as a ufunc does.
+    """
     if not LEAST <= multiplications <= MOST:
         return kernel
 
-    def run(x: Any, y: Any) -> Any:
+    def run(*arrays: Any) -> Any:
         _openblas.enter()
         try:
-            return kernel(x, y)
+            return kernel(*arrays)
         finally:
             _openblas.leave()
 
+    run.takes_out = isinstance(kernel, np.ufunc)  # pyright: ignore[reportFunctionMemberAccess]
     return run

@@ -10,7 +10,7 @@ import numpy as np
 from quabla import dtypes
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
 
 __all__ = ["CAST", "CONSTANT", "STOP_GRADIENT", "apply_weakly", "astype", "stop_gradient"]
@@ -145,6 +145,7 @@ STOP_GRADIENT: Final = define(
         stablehlo=lambda lo, xs, node: xs[0],
         fold=lambda operands, params: operands[0] if operands[0].op is CONSTANT else None,
         samples=(Sample(((3,),)), Sample(((2, 2),), dtypes=(dtypes.bool_,))),
+        conventions=(Convention("everywhere", "0", "by definition", (3.0,), (0.0,)),),
     )
 )
 

@@ -15,6 +15,7 @@ from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, full, hooks
 from quabla.ops.elementwise import ADD, COMPARE, FLOOR, MAXIMUM, MINIMUM, WHERE
 from quabla.ops.indexing import check_axis
+from quabla.ops.records import INF, NAN, REALS
 from quabla.ops.reductions import SUM
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
@@ -262,5 +263,8 @@ BARRIER: Final = define(
             "stablehlo.optimization_barrier", node.type, xs, **{"qb.id": node.params[0]}
         ),
         samples=(Sample(((2, 3),), (0,)),),
+        special=(((-0.0,), -0.0), ((NAN,), NAN), ((INF,), INF)),
+        domain=(REALS,),
+        ulps=0,
     )
 )

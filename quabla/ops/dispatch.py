@@ -14,6 +14,7 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.dtypes import dtype
 from quabla.ops.registry import REGISTRY, Op
+from quabla.ops.silence import restore, silence
 from quabla.ops.types import Const, Params, TensorType, splat_const, tensor_type
 
 __all__ = ["Emitter", "Value", "apply", "as_value", "binary", "constant", "emitters", "full", "promote", "unary"]
@@ -64,9 +65,31 @@ def apply(op: Op, operands: tuple[Value, ...], params: Params = ()) -> Value:
 
 def evaluate(op: Op, operands: tuple[Value, ...], params: Params) -> Value:
     """Compute an op on Tensors with its eager kernel."""
-    kernel, type = op.prepared(tuple([x.type for x in operands]), params)
-    with np.errstate(all="ignore"):
-        result = kernel(*[x.data for x in operands])
+    # Spelled out for one and two operands: taking operands apart costs as much as a small kernel.
+    n = len(operands)
+    if n == 2:
+        x, y = operands
+        kernel, type = op.prepared[params, x.type, y.type]
+        state = silence()
+        try:
+            result = kernel(x.data, y.data)
+        finally:
+            restore(state)
+    elif n == 1:
+        (x,) = operands
+        kernel, type = op.prepared[params, x.type]
+        state = silence()
+        try:
+            result = kernel(x.data)
+        finally:
+            restore(state)
+    else:
+        kernel, type = op.prepared[(params, *[x.type for x in operands])]
+        state = silence()
+        try:
+            result = kernel(*[x.data for x in operands])
+        finally:
+            restore(state)
     return hooks.eager.wrap(result, type)
 
 
@@ -93,39 +116,36 @@ def scalar(value: float | bool, dtype: dtype) -> Value:
 
 def number_like(x: Value, value: float) -> Value:
     """A number as a rank-0 constant of the dtype of ``x``, recorded only where ``x`` is traced."""
-    dtype = x.type.dtype
-    if x.traced:
-        return scalar(value, dtype)
-    if value == 0.0 or value != value:  # zeros of both signs, and NaN, are poor keys
-        return _eager_number(value, dtype)
-    number = _numbers.get((dtype, value))
-    if number is None:
-        if len(_numbers) > 1024:
-            _numbers.clear()
-        number = _numbers[dtype, value] = _eager_number(value, dtype)
-    return number
-
-
-_numbers: Final[dict[tuple[dtype, float], Value]] = {}
+    return scalar(value, x.type.dtype) if x.traced else _eager_number(value, x.type.dtype)
 
 
 def _eager_number(value: float, dtype: dtype) -> Value:
-    const = splat_const(tensor_type((), dtype), value)
-    return hooks.eager.wrap(const.array, const.type)
+    number = _numbers.get((dtype, value))
+    if number is None:
+        # Zeros of both signs are equal, and NaN is not even equal to itself.
+        key = (dtype, value if value == value and value != 0.0 else str(float(value)))
+        number = _numbers.get(key)
+        if number is None:
+            if len(_numbers) > 1024:
+                _numbers.clear()
+            const = splat_const(tensor_type((), dtype), value)
+            number = _numbers[key] = hooks.eager.wrap(const.array, const.type)
+    return number
+
+
+_numbers: Final[dict[tuple[dtype, float | str], Value]] = {}
 
 
 # ---- conversion and promotion -------------------------------------------------------------------
 
 
-def as_value(x: object) -> Value:
+def as_value(x: Any) -> Value:
     """``x`` as a Tensor or traced value; Python numbers become float64 (bool: bool_) scalars.
 
     Raises:
         TypeError: where ``x`` is not array-like.
     """
-    if getattr(x, "type", None).__class__ is TensorType:
-        return x
-    return hooks.eager.asarray(x)
+    return x if getattr(x, "type", None).__class__ is TensorType else hooks.eager.asarray(x)
 
 
 def is_value(x: object) -> bool:
@@ -135,7 +155,10 @@ def is_value(x: object) -> bool:
 
 def is_number(x: object) -> bool:
     """Whether ``x`` is a Python number (or NumPy scalar, which counts as one): weak in promotion."""
-    return isinstance(x, (int, float, np.generic))
+    return isinstance(x, _NUMBERS)
+
+
+_NUMBERS: Final = (int, float, np.generic)
 
 
 def cast(x: Value, dtype: dtype) -> Value:
@@ -153,9 +176,11 @@ def float_operand(name: str, x: object, *, ints: bool = False) -> Value:
     """
     v = as_value(x)
     dtype = v.type.dtype
+    if dtype.is_float:
+        return v
     if dtype.is_int and v.weak and not ints:  # a loop's counter
         return weakly(cast(v, dtypes.float64), True)
-    if not (dtype.is_float or (ints and dtype.is_int)):
+    if not (ints and dtype.is_int):
         raise ValueError(f"{name}: needs a float array, got {v.type}; convert with astype{errors.at_user_line()}")
     return v
 
@@ -172,7 +197,7 @@ def bool_operand(name: str, x: object) -> Value:
     return v
 
 
-def promote(name: str, *operands: object, ints: bool = False) -> tuple[list[Value], bool]:
+def promote(name: str, *operands: Any, ints: bool = False) -> tuple[list[Value], bool]:
     """Operands as values of one dtype, and whether that dtype is weak.
 
     Two arrays must have the same float dtype. Python numbers take the dtype of the arrays; so do results of a
@@ -189,7 +214,15 @@ def promote(name: str, *operands: object, ints: bool = False) -> tuple[list[Valu
         TypeError: an operand that is not array-like.
         OverflowError: a Python int beyond the dtype.
     """
-    values: list[Any] = [x if is_number(x) else as_value(x) for x in operands]
+    common: dtype | None = None
+    for x in operands:
+        t = getattr(x, "type", None)
+        if type(t) is not TensorType or x.weak or not t.dtype.is_float or t.dtype is not (common or t.dtype):
+            break
+        common = t.dtype
+    else:
+        return list(operands), False
+    values = [x if is_number(x) else as_value(x) for x in operands]
     arrays = [v for v in values if not is_number(v)]
     numbers = [v for v in values if is_number(v)]
     strong = _common_dtype(name, arrays, values)
@@ -211,8 +244,8 @@ def promote(name: str, *operands: object, ints: bool = False) -> tuple[list[Valu
     traced = any(v.traced for v in arrays)
     for v in values:
         if is_number(v):
-            const = splat_const(tensor_type((), strong), _number(name, v, strong))
-            out.append(constant(const) if traced else hooks.eager.wrap(const.array, const.type))
+            number = _number(name, v, strong)
+            out.append(scalar(number, strong) if traced else _eager_number(number, strong))
         else:
             out.append(cast(v, strong))
     return out, weak
@@ -252,11 +285,11 @@ def _dtype_names(values: list[Any]) -> list[str]:
     return [repr(v.type.dtype) for v in values if not isinstance(v, (int, float, np.generic))]
 
 
-def unary(op: Op, x: object, params: Params = ()) -> Value:
+def unary(op: Op, x: Any, params: Params = ()) -> Value:
     """Apply an op with one float operand."""
     v = float_operand(op.name, x, ints=op.ints)
     r = apply(op, (v,), params)
-    return weakly(r, v.weak and r.type.dtype is v.type.dtype)
+    return weakly(r, True) if v.weak and r.type.dtype is v.type.dtype else r
 
 
 def weakly(result: Value, weak: bool) -> Value:
@@ -268,19 +301,24 @@ def weakly(result: Value, weak: bool) -> Value:
     return result
 
 
-def binary(op: Op, x: Any, y: Any, params: Params = ()) -> Value:
-    """Apply an elementwise op with two operands, promoted to one dtype."""
+def binary(op: Op, x: Any, y: Any, params: Params = (), name: str = "", *, ints: bool = False) -> Value:
+    """Apply an elementwise op with two operands, promoted to one dtype; ``name`` is for errors."""
     xt, yt = getattr(x, "type", None), getattr(y, "type", None)
     if type(xt) is TensorType:
         if type(yt) is TensorType:
             if xt.dtype is yt.dtype and xt.dtype.is_float and not (x.weak or y.weak):
                 return apply(op, (x, y), params)
-        elif y.__class__ is float and xt.dtype.is_float:
+        elif (y.__class__ is float or _is_small_int(y)) and xt.dtype.is_float:
             r = apply(op, (x, number_like(x, y)), params)
-            return weakly(r, x.weak and r.type.dtype.is_float)
-    elif x.__class__ is float and type(yt) is TensorType and yt.dtype.is_float:
+            return weakly(r, True) if x.weak and not r.type.dtype.is_bool else r
+    elif type(yt) is TensorType and (x.__class__ is float or _is_small_int(x)) and yt.dtype.is_float:
         r = apply(op, (number_like(y, x), y), params)
-        return weakly(r, y.weak and r.type.dtype.is_float)
-    (a, b), weak = promote(op.name, x, y, ints=op.ints)
+        return weakly(r, True) if y.weak and not r.type.dtype.is_bool else r
+    (a, b), weak = promote(name or op.name, x, y, ints=ints or op.ints)
     r = apply(op, (a, b), params)
     return weakly(r, weak and not r.type.dtype.is_bool)
+
+
+def _is_small_int(x: Any) -> bool:
+    """Whether ``x`` is an int that is a float64 too, if rounded."""
+    return x.__class__ is int and x.bit_length() < 1000

@@ -19,6 +19,8 @@ from quabla.ops.dispatch import Value, apply, cast, full, scalar
 from quabla.ops.records import (
     INF,
     NAN,
+    REALS,
+    STEP,
     PartialSlope,
     binary_function,
     binary_op,
@@ -26,7 +28,7 @@ from quabla.ops.records import (
     unary_function,
     unary_op,
 )
-from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
+from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import ones
 from quabla.ops.selection import COMPARE, GREATER, WHERE, choose, compare, gt, test, where
 from quabla.ops.types import Params, TensorType, broadcast_shapes
@@ -83,6 +85,8 @@ def _fold_sub(operands: Sequence[Value], params: Params) -> Value | None:
 
 def _fold_mul(operands: Sequence[Value], params: Params) -> Value | None:
     x, y = operands
+    if x is y:
+        return _squared_norm(x)
     if x.op is NEG and y.op is NEG:
         return apply(MUL, (x.operands[0], y.operands[0]))
     for a, b in ((x, y), (y, x)):
@@ -123,35 +127,39 @@ def _fold_neg(operands: Sequence[Value], params: Params) -> Value | None:
 
 ADD: Final = binary_op(
     "add", "The sum.", np.add, (lambda x, y, r: 1, lambda x, y, r: 1), "stablehlo.add",
-    exact_f32=True, ints=True, fold=_fold_add,
+    exact_f32=True, ints=True, ulps=0.5, fold=_fold_add,
     special=((-0.0, -0.0, -0.0), (-0.0, 0.0, 0.0), (INF, -INF, NAN), (INF, 1.0, INF), (NAN, 1.0, NAN)),
 )  # fmt: skip
 SUB: Final = binary_op(
     "sub", "The difference.", np.subtract, (lambda x, y, r: 1, lambda x, y, r: -1), "stablehlo.subtract",
-    exact_f32=True, ints=True, fold=_fold_sub,
+    exact_f32=True, ints=True, ulps=0.5, fold=_fold_sub,
     special=((-0.0, 0.0, -0.0), (0.0, 0.0, 0.0), (INF, INF, NAN), (1.0, INF, -INF), (1.0, NAN, NAN)),
 )  # fmt: skip
 MUL: Final = binary_op(
     "mul", "The product.", np.multiply, (lambda x, y, r: y, lambda x, y, r: x), "stablehlo.multiply",
-    exact_f32=True, ints=True, fold=_fold_mul,
+    exact_f32=True, ints=True, ulps=0.5, fold=_fold_mul,
     special=((-0.0, 1.0, -0.0), (-0.0, -2.0, 0.0), (INF, 0.0, NAN), (-INF, 2.0, -INF), (NAN, 0.0, NAN)),
 )  # fmt: skip
 DIV: Final = binary_op(
     "div", "The quotient.", np.divide, (lambda x, y, r: 1.0 / y, lambda x, y, r: -(r / y)), "stablehlo.divide",
-    exact_f32=True, fold=_fold_div,
-    special=((1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (INF, INF, NAN), (-1.0, INF, -0.0), (0.0, -3.0, -0.0)),
+    exact_f32=True, ulps=0.5, fold=_fold_div,
+    special=(
+        (1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (INF, INF, NAN), (-1.0, INF, -0.0), (0.0, -3.0, -0.0),
+        (NAN, 1.0, NAN),
+    ),
 )  # fmt: skip
 NEG: Final = unary_op(
     "neg", "The negative.", np.negative, lambda x, r: -1, "stablehlo.negate",
-    exact_f32=True, ints=True, fold=_fold_neg, special=((0.0, -0.0), (-0.0, 0.0), (INF, -INF)),
+    exact_f32=True, ints=True, ulps=0, fold=_fold_neg, special=((0.0, -0.0), (-0.0, 0.0), (INF, -INF)),
 )  # fmt: skip
 ABS: Final = unary_op(
     "abs", "The absolute value; its derivative at 0 is 0.", np.absolute, lambda x, r: sign(x), "stablehlo.abs",
-    exact_f32=True, ints=True, special=((-0.0, 0.0), (-INF, INF)),
+    conventions=(Convention("0", "0", "the middle of the subgradients, -1 to 1", (0.0,), (0.0,)),),
+    exact_f32=True, ints=True, ulps=0, special=((-0.0, 0.0), (-INF, INF)),
 )  # fmt: skip
 SIGN: Final = unary_op(
     "sign", "-1, 0 or 1; zeros keep their sign.", lambda x: np.copysign(np.sign(x), x), None, "stablehlo.sign",
-    exact_f32=True, special=((0.0, 0.0), (-0.0, -0.0), (-INF, -1.0), (INF, 1.0)),
+    exact_f32=True, ulps=0, conventions=STEP, special=((0.0, 0.0), (-0.0, -0.0), (-INF, -1.0), (INF, 1.0)),
 )  # fmt: skip
 
 
@@ -159,15 +167,15 @@ SIGN: Final = unary_op(
 
 FLOOR: Final = unary_op(
     "floor", "The greatest integer that is not greater.", np.floor, None, "stablehlo.floor",
-    exact_f32=True, special=((-0.0, -0.0), (0.5, 0.0), (-0.5, -1.0), (INF, INF), (-INF, -INF)),
+    exact_f32=True, ulps=0, conventions=STEP, special=((-0.0, -0.0), (0.5, 0.0), (-0.5, -1.0), (INF, INF), (-INF, -INF)),
 )  # fmt: skip
 CEIL: Final = unary_op(
     "ceil", "The least integer that is not less.", np.ceil, None, "stablehlo.ceil",
-    exact_f32=True, special=((-0.0, -0.0), (0.5, 1.0), (-0.5, -0.0), (INF, INF), (-INF, -INF)),
+    exact_f32=True, ulps=0, conventions=STEP, special=((-0.0, -0.0), (0.5, 1.0), (-0.5, -0.0), (INF, INF), (-INF, -INF)),
 )  # fmt: skip
 ROUND: Final = unary_op(
     "round", "The nearest integer; halves go to the even one.", np.rint, None, "stablehlo.round_nearest_even",
-    exact_f32=True,
+    exact_f32=True, ulps=0, conventions=STEP,
     special=((-0.0, -0.0), (0.5, 0.0), (-0.5, -0.0), (1.5, 2.0), (2.5, 2.0), (-2.5, -2.0), (INF, INF), (-INF, -INF)),
 )  # fmt: skip
 
@@ -188,12 +196,16 @@ def _share(which: int) -> PartialSlope:
 MAXIMUM: Final = binary_op(
     "maximum", "The greater operand, NaN if either is; a tie shares the derivative equally.", np.maximum,
     (_share(0), _share(1)), "stablehlo.maximum",
-    exact_f32=True, ints=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, 1.0), (INF, 1.0, INF)),
+    exact_f32=True, ints=True, ulps=0,
+    conventions=(Convention("equal operands", "half to each", "symmetric in the operands", (2.0, 2.0), (0.5, 0.5)),),
+    special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, 1.0), (INF, 1.0, INF)),
 )  # fmt: skip
 MINIMUM: Final = binary_op(
     "minimum", "The lesser operand, NaN if either is; a tie shares the derivative equally.", np.minimum,
     (_share(0), _share(1)), "stablehlo.minimum",
-    exact_f32=True, ints=True, special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, -INF), (INF, 1.0, 1.0)),
+    exact_f32=True, ints=True, ulps=0,
+    conventions=(Convention("equal operands", "half to each", "symmetric in the operands", (2.0, 2.0), (0.5, 0.5)),),
+    special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, -INF), (INF, 1.0, 1.0)),
 )  # fmt: skip
 
 
@@ -211,6 +223,36 @@ def _by_products(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
         if bit == "1":
             r = multiply(r, x)
     return r
+
+
+def _squared_norm(x: Value) -> Value | None:
+    """The square of a norm, which is ``sqrt(sum((y / scale)**2)) * scale``, as ``sum(y * y)``.
+
+    The root has the derivative 0 at the origin by convention; its square has every derivative there.
+    """
+    product = _reshaped(x)
+    for root, scale in (product.operands, product.operands[::-1]) if product.op is MUL else ():
+        total = _reshaped(root.operands[0]) if root.op is SQRT else root
+        terms = total.operands[0] if total.op.name == "sum" else total
+        if terms.op is MUL and terms.operands[0] is terms.operands[1]:
+            scaled = terms.operands[0]
+            if scaled.op is DIV and scaled.operands[1] is scale:
+                y = scaled.operands[0]
+                r = y * y if total is terms else apply(total.op, (y * y,), total.params)  # one element is no sum
+                return r if r.type is x.type else apply(REGISTRY["reshape"], (r,), (x.type.shape,))
+    return None
+
+
+def _reshaped(x: Value) -> Value:
+    """What ``x`` is a reshape of, or ``x``."""
+    return x.operands[0] if x.op.name == "reshape" else x
+
+
+def _fold_powi(operands: Sequence[Value], params: Params) -> Value | None:
+    (x,), n = operands, params[0]
+    if n == 2:
+        return _squared_norm(x)
+    return None if n > 1 else x if n else ones(x.type)
 
 
 def _infer_powi(types: Sequence[TensorType], params: Params) -> TensorType:
@@ -256,9 +298,11 @@ POWI: Final = define(
         elementwise=True,
         partials=(_powi_slope,),
         stablehlo=_powi_stablehlo,
-        fold=lambda operands, params: None if params[0] > 1 else operands[0] if params[0] else ones(operands[0].type),
+        fold=_fold_powi,
         samples=tuple(Sample(((2, 3),), (n,), -0.9) for n in (2, 3, 7, 9, 1, 0)),
         special=(((-0.0,), 0.0), ((-INF,), INF), ((NAN,), NAN), ((-3.0,), 9.0)),
+        domain=(REALS,),
+        ulps=5.0,  # by products, (n - 1) / 2 and more; above MOST_PRODUCTS, 1
     )
 )
 
@@ -291,14 +335,20 @@ def _power(x: Any, y: Any) -> Any:
     """NumPy takes a square root for one exponent of 1/2, which has other values at -0 and minus infinity."""
     r = np.power(x, y)
     half = y == 0.5
-    return np.where(half, np.where(x == -INF, INF, r + 0.0), r) if half.any() else r
+    if not (half.any() if half.ndim else half):
+        return r
+    return np.where(half, np.where(x == -INF, INF, r + 0.0), r)
 
 
 def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:
     x, y = operands
-    if y.splat == 1.0 and _keeps_type(x, y):
+    if y.splat is None or not _keeps_type(x, y):
+        return None
+    if y.splat == 1.0:
         return x
-    return ones(x.type) if y.splat == 0.0 and _keeps_type(x, y) else None
+    if y.splat == 2.0:
+        return _squared_norm(x)
+    return ones(x.type) if y.splat == 0.0 else None
 
 
 POW: Final = binary_op(
@@ -311,6 +361,11 @@ POW: Final = binary_op(
         (-INF, 0.5, INF), (0.5, -INF, INF), (2.0, -INF, 0.0), (0.5, INF, 0.0),
         (2.0, INF, INF), (-INF, -3.0, -0.0), (-INF, -2.0, 0.0), (-INF, 3.0, -INF), (-INF, 2.0, INF), (INF, -1.0, 0.0),
         (INF, 0.5, INF), (NAN, 1.0, NAN), (2.0, NAN, NAN), (-2.0, 3.0, -8.0),
+    ),
+    ulps=1.0,
+    conventions=(
+        Convention("x1 = 0, x2 < 1, by x1", "0", "agrees with sqrt at x2 = 1/2", (0.0, 0.5), (0.0, 0.0)),
+        Convention("x1 <= 0, by x2", "0; NaN where the power is", "the power is no function of x2 there", (0.0, 2.0), (0.0, 0.0)),
     ),
     source="IEEE 754 pow; the derivatives' values at 0 are conventions",
 )  # fmt: skip
@@ -367,21 +422,30 @@ def _sqrt_slope(x: Value, r: Value) -> Value:
     return choose(at_zero, 0.0, 0.5 / choose(at_zero, 1.0, r))
 
 
+def _cbrt_kernel(x: Any) -> Any:
+    """A step of Newton's method takes most of the error of the platform's function away."""
+    r = np.cbrt(x)
+    step = (x / (r * r) - r) / 3.0
+    return np.where(np.isfinite(step), r + step, r)
+
+
 def _cbrt_slope(x: Value, r: Value) -> Value:
     q = 1.0 / r
     return q * q / 3.0
 
 
 SQRT: Final = unary_op(
-    "sqrt", "The square root; its derivatives at 0 are 0.", np.sqrt, _sqrt_slope, "stablehlo.sqrt", exact_f32=True,
+    "sqrt", "The square root; its derivatives at 0 are 0.", np.sqrt, _sqrt_slope, "stablehlo.sqrt",
+    exact_f32=True, ulps=0.5,
+    domain=(0.0, INF), conventions=(Convention("0", "0", "keeps norms at the origin usable", (0.0,), (0.0,)),),
     special=((0.0, 0.0), (-0.0, -0.0), (-1.0, NAN), (-INF, NAN), (INF, INF), (9.0, 3.0)),
 )  # fmt: skip
 RSQRT: Final = unary_op(
     "rsqrt", "1 over the square root, infinite at 0.", lambda x: 1.0 / np.sqrt(x), lambda x, r: -0.5 * (r / x),
-    "stablehlo.rsqrt", special=((0.0, INF), (-0.0, -INF), (-1.0, NAN), (INF, 0.0), (4.0, 0.5)),
+    "stablehlo.rsqrt", domain=(0.0, INF), special=((0.0, INF), (-0.0, -INF), (-1.0, NAN), (INF, 0.0), (4.0, 0.5)),
 )  # fmt: skip
 CBRT: Final = unary_op(
-    "cbrt", "The cube root, of negative numbers too.", np.cbrt, _cbrt_slope, "stablehlo.cbrt",
+    "cbrt", "The cube root, of negative numbers too.", _cbrt_kernel, _cbrt_slope, "stablehlo.cbrt",
     special=((0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (-27.0, -3.0)),
 )  # fmt: skip
 
@@ -415,7 +479,7 @@ def _atan2_slope(which: int) -> PartialSlope:
 
 
 def _hypot_formula(x: Term, y: Term) -> Term:
-    a, b = x.abs(), y.abs()
+    a, b = x.apply("abs"), y.apply("abs")
     m = a.maximum(b)
     q = select(m.eq(0.0), 0.0, a.minimum(b) / m)
     infinite = m.lo.op("stablehlo.or", m.type.with_dtype(dtypes.bool_), [a.eq(INF), b.eq(INF)])
@@ -424,7 +488,8 @@ def _hypot_formula(x: Term, y: Term) -> Term:
 
 HYPOT: Final = binary_op(
     "hypot", "The length of the vector (x1, x2), without overflow; its derivatives at the origin are 0.", np.hypot,
-    (_hypot_slope(0), _hypot_slope(1)), decomposed("hypot", _hypot_formula),
+    (_hypot_slope(0), _hypot_slope(1)), decomposed("hypot", _hypot_formula), ulps=1.0,
+    conventions=(Convention("the origin", "0", "agrees with abs", (0.0, 0.0), (0.0, 0.0)),),
     special=(
         (0.0, 0.0, 0.0), (-0.0, -0.0, 0.0), (3.0, -4.0, 5.0), (INF, NAN, INF), (NAN, -INF, INF), (-INF, 1.0, INF),
         (NAN, 1.0, NAN), (3e-30, 4e-30, 5e-30),
@@ -432,7 +497,8 @@ HYPOT: Final = binary_op(
 )  # fmt: skip
 ATAN2: Final = binary_op(
     "atan2", "The angle of the vector (x2, x1), from -pi to pi; its derivatives at the origin are 0.", np.arctan2,
-    (_atan2_slope(0), _atan2_slope(1)), "stablehlo.atan2",
+    (_atan2_slope(0), _atan2_slope(1)), "stablehlo.atan2", ulps=1.0,
+    conventions=(Convention("the origin", "0", "agrees with hypot", (0.0, 0.0), (0.0, 0.0)),),
     special=(
         (0.0, -0.0, math.pi), (-0.0, -0.0, -math.pi), (0.0, 0.0, 0.0), (-0.0, 0.0, -0.0), (0.0, -1.0, math.pi),
         (-0.0, 1.0, -0.0), (1.0, 0.0, math.pi / 2), (-1.0, -0.0, -math.pi / 2), (1.0, INF, 0.0), (-1.0, -INF, -math.pi),
@@ -447,7 +513,10 @@ FMOD: Final = binary_op(
         (0.0, 1.0, 0.0), (-0.0, 1.0, -0.0), (1.0, 0.0, NAN), (INF, 1.0, NAN), (2.5, INF, 2.5), (-6.0, 2.0, -0.0),
         (-5.5, 2.0, -1.5), (7.25, -2.5, 2.25), (NAN, 1.0, NAN),
     ),
-    exact_f32=True,
+    conventions=(
+        Convention("jumps", "1 and -trunc(x1 / x2)", "the one-sided derivatives, which agree", (6.0, 2.0), (1.0, -3.0)),
+    ),
+    exact_f32=True, ulps=0,
 )  # fmt: skip
 
 

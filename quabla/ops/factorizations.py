@@ -6,31 +6,33 @@ first of several), and R has a non-negative diagonal. Matrices that LAPACK refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from quabla.ops.dispatch import Value, apply, constant
+from quabla.ops.dispatch import Value, apply, constant, number_like
 from quabla.ops.indexing import SLICE
 from quabla.ops.linalg import product, swapped
-from quabla.ops.records import infer_elementwise
-from quabla.ops.registry import Kernel, Op, Sample, define
-from quabla.ops.rules import unbroadcast, with_mapped_axis
-from quabla.ops.shaping import RESHAPE
-from quabla.ops.solving import (
-    SOLVE_TRIANGULAR,
-    batch_matrices,
+from quabla.ops.matrices import (
+    Tangents,
+    as_column,
+    as_row,
     check_matrices,
     diagonal_of,
     dominant,
-    nan_where_refused,
-    on_target,
-    scaled_columns,
+    factor,
+    finite_only,
     symmetric_part,
     triangle,
 )
-from quabla.ops.types import Const, Params, TensorType, broadcast_shapes
+from quabla.ops.records import REALS, infer_elementwise
+from quabla.ops.registry import REGISTRY, Kernel, Op, Sample, define
+from quabla.ops.rules import unbroadcast, with_mapped_axis
+from quabla.ops.selection import COMPARE, WHERE
+from quabla.ops.shaping import RESHAPE
+from quabla.ops.solving import SOLVE_TRIANGULAR
+from quabla.ops.types import Const, Params, Shape, TensorType, broadcast_shapes
 
 __all__ = [
     "EIGH_VALUES",
@@ -47,10 +49,27 @@ __all__ = [
     "TIE",
 ]
 
-Tangents = Sequence[Value | None]
-
 #: Components whose magnitudes differ by less than this part count as equal, so that rounding does not choose a sign.
 TIE: Final = 1e-10
+
+
+# ---- shapes of the factors -----------------------------------------------------------------------------
+
+
+def _spectrum(rows: int, columns: int) -> Shape:
+    return (min(rows, columns),)
+
+
+def _left(rows: int, columns: int) -> Shape:
+    return (rows, min(rows, columns))
+
+
+def _left_full(rows: int, columns: int) -> Shape:
+    return (rows, rows)
+
+
+def _right(rows: int, columns: int) -> Shape:
+    return (min(rows, columns), columns)
 
 
 # ---- ratio: what derivatives of eigenvectors divide by gaps with ---------------------------------------
@@ -100,17 +119,39 @@ RATIO: Final = define(
         vjp=_ratio_vjp,
         stablehlo=_ratio_stablehlo,
         samples=tuple(Sample(s) for s in (((2, 3), (2, 3)), ((2, 3), (3,)))),
-        special=(((0.0, 0.0), 0.0), ((1.0, 0.0), np.inf), ((np.nan, 1.0), np.nan), ((0.0, np.nan), np.nan)),
+        special=(
+            ((0.0, 0.0), 0.0),
+            ((1.0, 0.0), np.inf),
+            ((np.nan, 1.0), np.nan),
+            ((0.0, np.nan), np.nan),
+            ((1.0, np.inf), 0.0),
+        ),
+        domain=(REALS, REALS),
+        ulps=0.5,
     )
 )
 
 
+def _above_rounding(x: Value, values: Value) -> Value:
+    """``x``, but 0 where it is within the rounding errors of ``values``, of whose differences it is one."""
+    extent = values.type.shape[-1]
+    if extent == 0:
+        return x
+    largest = apply(REGISTRY["max"], (apply(REGISTRY["abs"], (values,)),), ((values.type.ndim - 1,),))
+    noise = largest * (extent * float(np.finfo(values.type.dtype.numpy).eps))
+    noise = apply(RESHAPE, (noise,), ((*noise.type.shape, *(1,) * (x.type.ndim - noise.type.ndim)),))
+    beyond = apply(COMPARE, (apply(REGISTRY["abs"], (x,)), noise), ("greater",))
+    return apply(WHERE, (beyond, x, number_like(x, 0.0)))
+
+
+def _identity(t: TensorType) -> Value:
+    """The identity of the size of the last axis."""
+    return constant(Const(np.eye(t.shape[-1]).astype(t.dtype.numpy)))
+
+
 def _gaps(values: Value) -> Value:
-    """``values[j] - values[i]`` in row i and column j, 1 on the diagonal, where nothing is divided."""
-    *stack, n = values.type.shape
-    row = apply(RESHAPE, (values,), ((*stack, 1, n),))
-    column = apply(RESHAPE, (values,), ((*stack, n, 1),))
-    return row - column + constant(Const(np.eye(n).astype(values.type.dtype.numpy)))
+    """``values[j] - values[i]`` in row i and column j: 0 for repeated values, and 1 on the diagonal."""
+    return _above_rounding(as_row(values) - as_column(values), values) + _identity(values.type)
 
 
 def _off_diagonal(t: TensorType) -> Value:
@@ -118,23 +159,7 @@ def _off_diagonal(t: TensorType) -> Value:
     return constant(Const((1.0 - np.eye(n)).astype(t.dtype.numpy)))
 
 
-# ---- eigh ----------------------------------------------------------------------------------------------
-
-
-def _infer_square(types: Sequence[TensorType], params: Params) -> TensorType:
-    check_matrices(types[0], square=True)
-    return types[0]
-
-
-def _infer_spectrum(types: Sequence[TensorType], params: Params) -> TensorType:
-    check_matrices(types[0])
-    *stack, rows, columns = types[0].shape
-    return types[0].with_shape((*stack, min(rows, columns)))
-
-
-def _infer_values(types: Sequence[TensorType], params: Params) -> TensorType:
-    check_matrices(types[0], square=True)
-    return _infer_spectrum(types, params)
+# ---- signs ---------------------------------------------------------------------------------------------
 
 
 def _signs(columns: Any) -> Any:
@@ -147,8 +172,12 @@ def _signs(columns: Any) -> Any:
     return np.where(chosen < 0.0, -1.0, 1.0)
 
 
+# ---- eigh ----------------------------------------------------------------------------------------------
+
+
 def _symmetrized(a: Any) -> Any:
-    return 0.5 * (a + np.swapaxes(a, -1, -2))
+    half = 0.5 * a
+    return half + np.swapaxes(half, -1, -2)
 
 
 def _eigenvectors(a: Any) -> Any:
@@ -156,99 +185,51 @@ def _eigenvectors(a: Any) -> Any:
     return vectors * _signs(vectors)
 
 
-def _kernel(compute: Callable[[Any], Any], infer: Callable[..., TensorType], core: int) -> Callable[..., Kernel]:
-    """The kernel of a factor with ``core`` axes. LAPACK may take NaN for zero, so it is not asked."""
-
-    def kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-        run = nan_where_refused(compute, infer(types, params).shape, core)
-
-        def finite(a: Any) -> Any:
-            result = run(a)
-            if not np.isfinite(a).all():
-                wrong = ~np.isfinite(a).all((-2, -1))
-                result = np.where(wrong[(..., *(None,) * core)], np.nan, result)
-            return result
-
-        return finite
-
-    return kernel
-
-
-def _rotated(a: Value, da: Value, vectors: Value) -> Value:
+def _rotated(da: Value, vectors: Value) -> Value:
     """A symmetric perturbation in the basis of the eigenvectors."""
     return product(swapped(vectors), product(symmetric_part(da), vectors))
 
 
 def _values_jvp(operands: Sequence[Value], tangents: Tangents, values: Value, params: Params) -> Value | None:
     (a,), (da,) = operands, tangents
-    return None if da is None else diagonal_of(_rotated(a, da, apply(EIGH_VECTORS, (a,))))
+    return None if da is None else diagonal_of(_rotated(da, apply(EIGH_VECTORS, (a,))))
 
 
 def _vectors_jvp(operands: Sequence[Value], tangents: Tangents, vectors: Value, params: Params) -> Value | None:
     (a,), (da,) = operands, tangents
     if da is None:
         return None
-    gaps = _gaps(apply(EIGH_VALUES, (a,)))
-    turned = _rotated(a, da, vectors) * _off_diagonal(a.type)
-    return product(vectors, apply(RATIO, (turned, gaps)))
+    turned = _rotated(da, vectors) * _off_diagonal(a.type)
+    return product(vectors, apply(RATIO, (turned, _gaps(apply(EIGH_VALUES, (a,))))))
 
 
 _SYMMETRIC: Final = (Sample(((3, 3),), make=dominant), Sample(((2, 2, 2),), make=dominant))
 _EIGH_SOURCE: Final = "M. B. Giles, Collected matrix derivative results for forward and reverse mode AD (2008), 3.1"
 
-EIGH_VALUES: Final = define(
-    Op(
-        "eigh_values",
-        "Eigenvalues of the symmetric parts of matrices, ascending.",
-        ("a",),
-        infer=_infer_values,
-        kernel=_kernel(lambda a: np.linalg.eigh(_symmetrized(a))[0], _infer_values, 1),
-        may_alias=False,
-        jvp=_values_jvp,
-        batch=batch_matrices("eigh_values"),
-        stablehlo=on_target,
-        samples=_SYMMETRIC,
-        source=_EIGH_SOURCE,
-    )
+EIGH_VALUES: Final = factor(
+    "eigh_values",
+    "Eigenvalues of the symmetric parts of matrices, ascending.",
+    _spectrum,
+    finite_only(lambda a: np.linalg.eigvalsh(_symmetrized(a)), 1),
+    _values_jvp,
+    _SYMMETRIC,
+    square=True,
+    source=_EIGH_SOURCE,
 )
 
-EIGH_VECTORS: Final = define(
-    Op(
-        "eigh_vectors",
-        "Eigenvectors of the symmetric parts of matrices, as columns in the order of their eigenvalues.",
-        ("a",),
-        infer=_infer_square,
-        kernel=_kernel(_eigenvectors, _infer_square, 2),
-        may_alias=False,
-        jvp=_vectors_jvp,
-        batch=batch_matrices("eigh_vectors"),
-        stablehlo=on_target,
-        samples=_SYMMETRIC,
-        source=_EIGH_SOURCE,
-    )
+EIGH_VECTORS: Final = factor(
+    "eigh_vectors",
+    "Eigenvectors of the symmetric parts of matrices, as columns in the order of their eigenvalues.",
+    _left_full,
+    finite_only(_eigenvectors, 2),
+    _vectors_jvp,
+    _SYMMETRIC,
+    square=True,
+    source=_EIGH_SOURCE,
 )
 
 
 # ---- qr ------------------------------------------------------------------------------------------------
-
-
-def _infer_left(types: Sequence[TensorType], params: Params) -> TensorType:
-    """Rows of the matrix by its rank."""
-    check_matrices(types[0])
-    *stack, rows, columns = types[0].shape
-    return types[0].with_shape((*stack, rows, min(rows, columns)))
-
-
-def _infer_right(types: Sequence[TensorType], params: Params) -> TensorType:
-    check_matrices(types[0])
-    *stack, rows, columns = types[0].shape
-    return types[0].with_shape((*stack, min(rows, columns), columns))
-
-
-def _infer_full(types: Sequence[TensorType], params: Params) -> TensorType:
-    check_matrices(types[0])
-    *stack, rows, _ = types[0].shape
-    return types[0].with_shape((*stack, rows, rows))
 
 
 def _diagonal_signs(r: Any) -> Any:
@@ -320,52 +301,34 @@ _WIDE: Final = Sample(((2, 3),), make=dominant)
 _STACK: Final = Sample(((2, 2, 2),), make=dominant)
 _QR_SOURCE: Final = "S. F. Walter, L. Lehmann, Algorithmic differentiation of linear algebra functions (2010)"
 
-QR_Q: Final = define(
-    Op(
-        "qr_q",
-        "The orthonormal columns Q of a = Q R.",
-        ("a",),
-        infer=_infer_left,
-        kernel=_kernel(_q, _infer_left, 2),
-        may_alias=False,
-        jvp=_q_jvp,
-        batch=batch_matrices("qr_q"),
-        stablehlo=on_target,
-        samples=(_TALL, _WIDE, _STACK),
-        source=_QR_SOURCE,
-    )
+QR_Q: Final = factor(
+    "qr_q",
+    "The orthonormal columns Q of a = Q R.",
+    _left,
+    finite_only(_q, 2),
+    _q_jvp,
+    (_TALL, _WIDE, _STACK),
+    source=_QR_SOURCE,
 )
 
-QR_Q_COMPLETE: Final = define(
-    Op(
-        "qr_q_complete",
-        "The square orthogonal Q of a = Q R; the columns beyond those of a are some basis of the rest.",
-        ("a",),
-        infer=_infer_full,
-        kernel=_kernel(_q_complete, _infer_full, 2),
-        may_alias=False,
-        jvp=_q_complete_jvp,
-        batch=batch_matrices("qr_q_complete"),
-        stablehlo=on_target,
-        samples=(_WIDE, _STACK),
-        source=_QR_SOURCE,
-    )
+QR_Q_COMPLETE: Final = factor(
+    "qr_q_complete",
+    "The square orthogonal Q of a = Q R; the columns beyond those of a are some basis of the rest.",
+    _left_full,
+    finite_only(_q_complete, 2),
+    _q_complete_jvp,
+    (_WIDE, _STACK),
+    source=_QR_SOURCE,
 )
 
-QR_R: Final = define(
-    Op(
-        "qr_r",
-        "The upper triangular R of a = Q R, its diagonal not negative.",
-        ("a",),
-        infer=_infer_right,
-        kernel=_kernel(_r, _infer_right, 2),
-        may_alias=False,
-        jvp=_r_jvp,
-        batch=batch_matrices("qr_r"),
-        stablehlo=on_target,
-        samples=(_TALL, _WIDE, _STACK),
-        source=_QR_SOURCE,
-    )
+QR_R: Final = factor(
+    "qr_r",
+    "The upper triangular R of a = Q R, its diagonal not negative.",
+    _right,
+    finite_only(_r, 2),
+    _r_jvp,
+    (_TALL, _WIDE, _STACK),
+    source=_QR_SOURCE,
 )
 
 
@@ -400,19 +363,18 @@ def _s_jvp(operands: Sequence[Value], tangents: Tangents, s: Value, params: Para
     return diagonal_of(product(swapped(u), product(da, v)))
 
 
-def _vectors_tangent(a: Value, da: Value, u: Value, s: Value, v: Value) -> Value:
+def _vectors_tangent(da: Value, u: Value, s: Value, v: Value) -> Value:
     """The tangent of u; that of v is this one for the transposed matrix."""
     carried = product(da, v)
     inner = product(swapped(u), carried)
-    rows = apply(RESHAPE, (s,), ((*s.type.shape, 1),))
-    mixed = (scaled_columns(inner, s) + rows * swapped(inner)) * _off_diagonal(inner.type)
-    total = apply(RESHAPE, (s,), ((*s.type.shape[:-1], 1, s.type.shape[-1]),)) + rows
+    mixed = (inner * as_row(s) + as_column(s) * swapped(inner)) * _off_diagonal(inner.type)
     # One factor after the other: squares of singular values would lose half of the digits.
-    moved = product(u, apply(RATIO, (mixed / total, _gaps(s))))
+    sums = as_row(s) + as_column(s) + _identity(s.type)
+    turned = apply(RATIO, (apply(RATIO, (mixed, sums)), _gaps(s)))
+    moved = product(u, turned)
     if u.type.shape[-1] == u.type.shape[-2]:
         return moved
-    beyond = carried - product(u, inner)
-    return moved + beyond / apply(RESHAPE, (s,), ((*s.type.shape[:-1], 1, s.type.shape[-1]),))
+    return moved + apply(RATIO, (carried - product(u, inner), as_row(_above_rounding(s, s))))
 
 
 def _u_jvp(operands: Sequence[Value], tangents: Tangents, u: Value, params: Params) -> Value | None:
@@ -420,7 +382,7 @@ def _u_jvp(operands: Sequence[Value], tangents: Tangents, u: Value, params: Para
     if da is None:
         return None
     _, s, v = _factors(a)
-    return _vectors_tangent(a, da, u, s, v)
+    return _vectors_tangent(da, u, s, v)
 
 
 def _u_full_jvp(operands: Sequence[Value], tangents: Tangents, u: Value, params: Params) -> Value | None:
@@ -438,73 +400,49 @@ def _vh_jvp(operands: Sequence[Value], tangents: Tangents, vh: Value, params: Pa
     if da is None:
         return None
     u, s, v = _factors(a)
-    return swapped(_vectors_tangent(a, swapped(da), v, s, u))
+    return swapped(_vectors_tangent(swapped(da), v, s, u))
 
 
 _SVD_SOURCE: Final = "J. Townsend, Differentiating the singular value decomposition (2016)"
 
-SVD_S: Final = define(
-    Op(
-        "svd_s",
-        "Singular values, descending.",
-        ("a",),
-        infer=_infer_spectrum,
-        kernel=_kernel(lambda a: np.linalg.svd(a, full_matrices=False)[1], _infer_spectrum, 1),
-        may_alias=False,
-        jvp=_s_jvp,
-        batch=batch_matrices("svd_s"),
-        stablehlo=on_target,
-        samples=(_TALL, _WIDE, _STACK),
-        source=_SVD_SOURCE,
-    )
+SVD_S: Final = factor(
+    "svd_s",
+    "Singular values, descending.",
+    _spectrum,
+    finite_only(lambda a: np.linalg.svd(a, compute_uv=False), 1),
+    _s_jvp,
+    (_TALL, _WIDE, _STACK),
+    source=_SVD_SOURCE,
 )
 
-SVD_U: Final = define(
-    Op(
-        "svd_u",
-        "Left singular vectors, as columns in the order of their singular values.",
-        ("a",),
-        infer=_infer_left,
-        kernel=_kernel(_u, _infer_left, 2),
-        may_alias=False,
-        jvp=_u_jvp,
-        batch=batch_matrices("svd_u"),
-        stablehlo=on_target,
-        samples=(_TALL, _WIDE, _STACK),
-        source=_SVD_SOURCE,
-    )
+SVD_U: Final = factor(
+    "svd_u",
+    "Left singular vectors, as columns in the order of their singular values.",
+    _left,
+    finite_only(_u, 2),
+    _u_jvp,
+    (_TALL, _WIDE, _STACK),
+    source=_SVD_SOURCE,
 )
 
-SVD_U_FULL: Final = define(
-    Op(
-        "svd_u_full",
-        "Left singular vectors and, beyond the singular values, some basis of the rest.",
-        ("a",),
-        infer=_infer_full,
-        kernel=_kernel(_u_full, _infer_full, 2),
-        may_alias=False,
-        jvp=_u_full_jvp,
-        batch=batch_matrices("svd_u_full"),
-        stablehlo=on_target,
-        samples=(_WIDE, _STACK),
-        source=_SVD_SOURCE,
-    )
+SVD_U_FULL: Final = factor(
+    "svd_u_full",
+    "Left singular vectors and, beyond the singular values, some basis of the rest.",
+    _left_full,
+    finite_only(_u_full, 2),
+    _u_full_jvp,
+    (_WIDE, _STACK),
+    source=_SVD_SOURCE,
 )
 
-SVD_VH: Final = define(
-    Op(
-        "svd_vh",
-        "Right singular vectors, as rows in the order of their singular values.",
-        ("a",),
-        infer=_infer_right,
-        kernel=_kernel(_vh, _infer_right, 2),
-        may_alias=False,
-        jvp=_vh_jvp,
-        batch=batch_matrices("svd_vh"),
-        stablehlo=on_target,
-        samples=(_TALL, _WIDE, _STACK),
-        source=_SVD_SOURCE,
-    )
+SVD_VH: Final = factor(
+    "svd_vh",
+    "Right singular vectors, as rows in the order of their singular values.",
+    _right,
+    finite_only(_vh, 2),
+    _vh_jvp,
+    (_TALL, _WIDE, _STACK),
+    source=_SVD_SOURCE,
 )
 
 
@@ -521,18 +459,10 @@ def _infer_pinv(types: Sequence[TensorType], params: Params) -> TensorType:
 
 
 def _pinv_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-    shape = _infer_pinv(types, params).shape
+    stack = types[0].shape[:-2]
 
     def run(a: Any, rtol: Any) -> Any:
-        rtol = np.broadcast_to(rtol, shape[:-2])
-        try:
-            return np.linalg.pinv(a, rcond=rtol)
-        except np.linalg.LinAlgError:
-            out = np.full(shape, np.nan)
-            for i in np.ndindex(*shape[:-2]):
-                if np.isfinite(a[i]).all():
-                    out[i] = np.linalg.pinv(a[i], rcond=rtol[i])
-            return out
+        return finite_only(lambda x: np.linalg.pinv(x, rcond=np.broadcast_to(rtol, stack)), 2)(a)
 
     return run
 

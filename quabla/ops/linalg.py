@@ -148,6 +148,8 @@ def matmul(x1: object, x2: object) -> Value:
         Tensor([3., 7.], dtype=float64)
     """
     (a, b), weak = promote("matmul", x1, x2)
+    if a.type.ndim > 1 and b.type.ndim > 1:
+        return weakly(product(a, b), weak)
     for x in (a, b):
         if x.type.ndim == 0:
             raise ValueError(f"matmul: needs arrays of rank 1 or more, got {x.type}{errors.at_user_line()}")
@@ -160,7 +162,5 @@ def matmul(x1: object, x2: object) -> Value:
     if column:
         b = apply(RESHAPE, (b,), ((n, 1),))
     r = product(a, b)
-    if row or column:
-        shape = r.type.shape
-        r = apply(RESHAPE, (r,), ((*shape[:-2], *(() if row else shape[-2:-1]), *(() if column else shape[-1:])),))
-    return weakly(r, weak)
+    *stack, p, q = r.type.shape
+    return weakly(apply(RESHAPE, (r,), ((*stack, *(() if row else (p,)), *(() if column else (q,))),)), weak)

@@ -10,15 +10,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
-from quabla.ops.registry import Kernel, Op, Sample, define
+from quabla.ops.registry import Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
 __all__ = [
     "INF",
     "NAN",
+    "REALS",
+    "STEP",
     "PartialSlope",
     "binary_function",
     "binary_op",
@@ -32,6 +34,9 @@ __all__ = [
 
 INF: Final = math.inf
 NAN: Final = math.nan
+REALS: Final = (-INF, INF)
+#: What holds for steps, whose derivative is 0 by definition.
+STEP: Final = (Convention("everywhere", "0", "constant between jumps"),)
 INTS: Final = (dtypes.int32, dtypes.int64)
 
 #: ``(x, result) -> factor``: the derivative of an op with one operand; the factor is a value or 0, 1 or -1.
@@ -77,6 +82,9 @@ def unary_op(
     lo: float = 0.3,
     hi: float = 0.9,
     special: tuple[tuple[float, float], ...] = (),
+    domain: tuple[float, float] = REALS,
+    ulps: float = 2.0,
+    conventions: tuple[Convention, ...] = (),
     exact_f32: bool = False,
     ints: bool = False,
     fold: Callable[..., Any] | None = None,
@@ -93,6 +101,9 @@ def unary_op(
         lo: the least operand for tests, inside the smooth domain.
         hi: the greatest one.
         special: results at signed zeros, infinities and edges. NaN gives NaN.
+        domain: the interval outside of which the result is NaN.
+        ulps: as in the record.
+        conventions: as in the record.
         exact_f32: as in the record.
         ints: as in the record.
         fold: as in the record.
@@ -118,6 +129,9 @@ def unary_op(
                 *(Sample(((2, 3),), (), -9, 9, dtypes=(d,)) for d in INTS if ints),
             ),
             special=(*(((x,), r) for x, r in special), ((NAN,), NAN)),
+            domain=(domain,),
+            ulps=ulps,
+            conventions=conventions,
             source=source,
         )
     )
@@ -133,6 +147,8 @@ def binary_op(
     lo: float | tuple[float, float] = 0.3,
     hi: float | tuple[float, float] = 0.9,
     special: tuple[tuple[float, float, float], ...] = (),
+    ulps: float = 2.0,
+    conventions: tuple[Convention, ...] = (),
     exact_f32: bool = False,
     ints: bool = False,
     fold: Callable[..., Any] | None = None,
@@ -149,6 +165,8 @@ def binary_op(
         lo: the least operands for tests, inside the smooth domain: one number, or one for each operand.
         hi: the greatest ones.
         special: ``(x, y, result)`` at signed zeros, infinities, NaN and edges.
+        ulps: as in the record.
+        conventions: as in the record.
         exact_f32: as in the record.
         ints: as in the record.
         fold: as in the record.
@@ -176,6 +194,9 @@ def binary_op(
                 *(Sample(((2, 3), (3,)), (), -9, 9, dtypes=(d, d)) for d in INTS if ints),
             ),
             special=tuple(((x, y), r) for x, y, r in special),
+            domain=(REALS, REALS),
+            ulps=ulps,
+            conventions=conventions,
             source=source,
         )
     )
@@ -186,7 +207,11 @@ def unary_function(op: Op, example: tuple[float, str] | None = None, name: str =
     also, other = (" or int", "a bool array") if op.ints else ("", "a bool or int array")
 
     def function(x: object) -> Value:
-        return dispatch.unary(op, x)
+        try:
+            return dispatch.unary(op, x)
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
     return _documented(
         function,
@@ -215,7 +240,11 @@ def binary_function(
     also, other = (" or int", "two bool arrays") if op.ints else ("", "bool or int arrays alone")
 
     def function(x1: object, x2: object) -> Value:
-        return dispatch.binary(op, x1, x2)
+        try:
+            return dispatch.binary(op, x1, x2)
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
     return _documented(
         function,
@@ -250,4 +279,4 @@ def _documented(function: Any, name: str, example: tuple[Any, ...] | None, doc: 
         Tensor({result}, dtype=float64)
     """
     function.__doc__ = doc
-    return function
+    return errors.hides_library_frames(function)

@@ -6,17 +6,17 @@ Sums of float32 values accumulate in float64 and round each result once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
-from typing import Any, Final
+from math import nan, prod
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
-from quabla.ops.dispatch import Value, apply, cast, float_operand, full
+from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
 from quabla.ops.records import INTS
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import zeros
+from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
+from quabla.ops.rules import selected_operand, zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
 
@@ -39,8 +39,14 @@ def count(shape: Shape, axes: tuple[int, ...]) -> int:
 
 def spread(x: Value, t: TensorType, axes: tuple[int, ...]) -> Value:
     """A reduced value repeated along the reduced axes of ``t``."""
-    x = apply(RESHAPE, (x,), (kept(t.shape, axes),))
-    return apply(BROADCAST, (x,), (t.shape,))
+
+    def repeat(v: Value) -> Value:
+        return apply(BROADCAST, (apply(RESHAPE, (v,), (kept(t.shape, axes),)),), (t.shape,))
+
+    if selected_operand(x) is None:
+        return repeat(x)
+    # The selection stays outside; see quabla.ops.rules.
+    return apply(REGISTRY["where"], tuple([repeat(apply(BROADCAST, (v,), (x.type.shape,))) for v in x.operands]))
 
 
 def _reduced(types: Sequence[TensorType], params: Params) -> TensorType:
@@ -192,26 +198,33 @@ MEAN: Final = define(
 # ---- max and min --------------------------------------------------------------------------------
 
 
-def _extremum_jvp(
-    operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params
-) -> Value | None:
-    """The mean of the tangents of the elements that equal the result, so that ties share the derivative equally.
+def _extremum_jvp(missing: str) -> Callable[..., Value | None]:
+    """The mean of the tangents of the elements that attain the result, so that ties share the derivative equally.
 
-    Where the result is NaN no element equals it, and the tangent is 0/0, NaN too.
+    Where the result is NaN every element has the derivative NaN.
+
+    Args:
+        missing: how the elements that do not attain the result compare with it; none does with NaN.
     """
-    from quabla.ops.elementwise import COMPARE, WHERE
 
-    (x,) = operands
-    (tangent,) = tangents
-    if tangent is None:
-        return None
-    t = x.type
-    attained = apply(COMPARE, (x, spread(result, t, params[0])), ("equal",))
-    total = apply(SUM, (apply(WHERE, (attained, tangent, zeros(t))),), params)
-    return total / apply(SUM, (cast(attained, t.dtype),), params)
+    def jvp(operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params) -> Value | None:
+        from quabla.ops.elementwise import COMPARE, WHERE
+
+        (x,) = operands
+        (tangent,) = tangents
+        if tangent is None:
+            return None
+        t = x.type
+        missed = apply(COMPARE, (x, spread(result, t, params[0])), (missing,))
+        total = apply(SUM, (apply(WHERE, (missed, zeros(t), tangent)),), params)
+        ties = float(count(t.shape, params[0])) - apply(SUM, (cast(missed, t.dtype),), params)
+        undefined = apply(COMPARE, (result, result), ("not_equal",))
+        return total / apply(WHERE, (undefined, scalar(nan, t.dtype), ties))
+
+    return jvp
 
 
-def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
+def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str, missing: str) -> Op:
     def kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
         axes = params[0]
         return lambda x: ufunc.reduce(x, axes)
@@ -230,20 +243,24 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str) -> Op:
         kernel=kernel,
         exact_f32=True,
         may_alias=False,
-        jvp=_extremum_jvp,
+        jvp=_extremum_jvp(missing),
         batch=_batch(lambda: op),
         stablehlo=lower,
         fold=_fold(splat_survives=True),
         samples=(*_SAMPLES, *_INT_SAMPLES, Sample(((2, 3),), ((1,),), dtypes=(dtypes.bool_,))),
+        conventions=(
+            Convention("several extreme elements", "equal shares", "agrees with maximum and minimum"),
+            Convention("a NaN among the elements", "NaN for all", "which of them is extreme is unknown"),
+        ),
     )
     return define(op)
 
 
 MAX: Final = _extremum(
-    "max", "The largest element along axes; NaN if there is one. Of bools: any.", np.maximum, "maximum"
+    "max", "The largest element along axes; NaN if there is one. Of bools: any.", np.maximum, "maximum", "less"
 )
 MIN: Final = _extremum(
-    "min", "The smallest element along axes; NaN if there is one. Of bools: all.", np.minimum, "minimum"
+    "min", "The smallest element along axes; NaN if there is one. Of bools: all.", np.minimum, "minimum", "greater"
 )
 
 
@@ -316,6 +333,40 @@ CUMSUM: Final = define(
 
 # ---- public functions ---------------------------------------------------------------------------
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ARGUMENTS: Final = {
+    "x": "array-like.",
+    "axis": "an axis, several, or None for all.",
+    "keepdims": "keep the reduced axes with extent 1.",
+    "ddof": (
+        "the sum of squares is divided by the number of elements less ``ddof``; where that leaves nothing, the result\n"
+        "            is infinite or NaN."
+    ),
+}
+
+
+def over_axes(*refused: str) -> Callable[[F], F]:
+    """Document the arguments and errors that reductions share, in front of the example.
+
+    Args:
+        refused: what else is a ValueError than an axis that does not exist.
+    """
+
+    def document(function: F) -> F:
+        code: Any = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
+        names = code.co_varnames[: code.co_argcount]
+        arguments = "".join(f"        {name}: {_ARGUMENTS[name]}\n" for name in names)
+        text, example, rest = (function.__doc__ or "").partition("    Example:")
+        function.__doc__ = (
+            f"{text}    Args:\n{arguments}\n    Raises:\n"
+            f"        ValueError: for {', '.join(refused)}, and axes that do not exist or are given twice.\n\n"
+            f"{example}{rest}"
+        )
+        return function
+
+    return document
+
 
 def reducible(name: str, x: object, axis: object, *, ints: bool = False) -> tuple[Value, tuple[int, ...]]:
     """A float array, or one of ints where ``ints`` allows them, and the axes to reduce it over.
@@ -333,16 +384,9 @@ def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
     return reshaped(r, kept(v.type.shape, axes)) if keepdims else r
 
 
+@over_axes("bool arrays")
 def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The sum over axes; float32 values are added in float64 and the result rounded once, ints keep their dtype.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -352,16 +396,9 @@ def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(SUM, x, axis, keepdims)
 
 
+@over_axes("bool arrays")
 def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The arithmetic mean over axes; NaN of no elements.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -371,16 +408,9 @@ def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MEAN, x, axis, keepdims)
 
 
+@over_axes("bool arrays", "no elements")
 def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The largest element along axes, NaN if there is one. Ties share the derivative equally.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, no elements, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb
@@ -390,16 +420,9 @@ def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MAX, x, axis, keepdims)
 
 
+@over_axes("bool arrays", "no elements")
 def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The smallest element along axes, NaN if there is one. Ties share the derivative equally.
-
-    Args:
-        x: array-like.
-        axis: an axis, several, or None for all.
-        keepdims: keep the reduced axes with extent 1.
-
-    Raises:
-        ValueError: for bool arrays, no elements, and axes that do not exist or are given twice.
 
     Example:
         >>> import quabla as qb

@@ -15,7 +15,7 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops.types import Params, Shape, TensorType
 
-__all__ = ["REGISTRY", "Attribute", "Op", "Sample", "define", "lookup"]
+__all__ = ["REGISTRY", "Attribute", "Convention", "Op", "Sample", "define", "lookup"]
 
 Array = Any  # a NumPy array or scalar
 Value = Any  # a value that ops apply to: Tensor or TraceTensor
@@ -59,6 +59,24 @@ class Sample(NamedTuple):
     symmetric: bool = False
 
 
+class Convention(NamedTuple):
+    """The derivative at points where calculus leaves a choice; the table in docs/conventions.md is made of these.
+
+    Attributes:
+        where: the points, in words.
+        derivative: what the derivative is there, in words.
+        why: the reason of the choice.
+        at: one such point, a number for each operand.
+        slopes: the derivative by each operand there.
+    """
+
+    where: str
+    derivative: str
+    why: str
+    at: tuple[float, ...] = ()
+    slopes: tuple[float, ...] = ()
+
+
 class Lowering(Protocol):
     """What a record's StableHLO rule may call; see ``quabla.lowering.to_stablehlo``."""
 
@@ -96,6 +114,10 @@ class Op:
         refusal: what is wrong with an operand where the kernel gives NaN, for ops that raise it when not compiled.
         samples: small applications for generated tests.
         special: ``(inputs, result)`` pairs at signed zeros, infinities, NaN and edges.
+        domain: of an elementwise op, the interval of each operand outside of which the result is NaN.
+        ulps: of an elementwise op, how far the float64 kernel is from the exact result at most, in units in the last
+            place of that: 0 where it is exact, 1/2 where it is the exact one rounded.
+        conventions: the derivative where calculus leaves a choice.
         source: where a non-obvious derivative or algorithm comes from.
     """
 
@@ -124,6 +146,9 @@ class Op:
         refusal: str = "",
         samples: tuple[Sample, ...] = (),
         special: tuple[tuple[tuple[float, ...], float], ...] = (),
+        domain: tuple[tuple[float, float], ...] = (),
+        ulps: float | None = None,
+        conventions: tuple[Convention, ...] = (),
         source: str = "",
     ) -> None:
         self.name: Final = name
@@ -149,9 +174,12 @@ class Op:
         self.refusal: Final = refusal
         self.samples: Final = samples
         self.special: Final = special
+        self.domain: Final = domain
+        self.ulps: Final = ulps
+        self.conventions: Final = conventions
         self.source: Final = source
         self.inferred: Final[dict[tuple[Any, ...], TensorType]] = {}
-        self._prepared: Final[dict[tuple[Any, ...], tuple[Kernel, TensorType]]] = {}
+        self.prepared: Final = Prepared(self)
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -180,20 +208,28 @@ class Op:
 
     def kernel_for(self, types: tuple[TensorType, ...], params: Params) -> Kernel:
         """The NumPy kernel for these types, widened to float64 where float32 alone would round more than once."""
-        return self.prepared(types, params)[0]
+        return self.prepared[(params, *types)][0]
 
-    def prepared(self, types: tuple[TensorType, ...], params: Params) -> tuple[Kernel, TensorType]:
-        """The kernel for these types and the type of its result."""
-        key = (params, types)
-        found = self._prepared.get(key)
-        if found is None:
-            result = self.result_type(types, params)
-            kernel = self.kernel(params, types)
-            if not self.exact_f32 and any(t.dtype is dtypes.float32 for t in types):
-                kernel = _widened(kernel, result.dtype.numpy)
-            if len(self._prepared) > _CACHED:
-                self._prepared.clear()
-            found = self._prepared[key] = kernel, result
+
+class Prepared(dict[tuple[Any, ...], tuple[Kernel, TensorType]]):
+    """An op's kernels and the types of their results, by ``(params, *operand types)``; made when first asked for."""
+
+    __slots__ = ("_op",)
+
+    def __init__(self, op: Op) -> None:
+        super().__init__()
+        self._op: Final = op
+
+    def __missing__(self, key: tuple[Any, ...]) -> tuple[Kernel, TensorType]:
+        op = self._op
+        params, *types = key
+        result = op.result_type(tuple(types), params)
+        kernel = op.kernel(params, types)
+        if not op.exact_f32 and any(t.dtype is dtypes.float32 for t in types):
+            kernel = _widened(kernel, result.dtype.numpy)
+        if len(self) > _CACHED:
+            self.clear()
+        found = self[key] = kernel, result
         return found
 
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes
-from quabla.ops.dispatch import Value, apply, as_value, is_number, promote, scalar, weakly
-from quabla.ops.records import INF, INTS, NAN, binary_function, check_one_dtype, infer_elementwise, listed
-from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
+from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
+from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
+from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, within_selection, zeros
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
@@ -62,6 +62,9 @@ COMPARE: Final = define(
             *(Sample(((2, 3), (3,)), (kind,), -4, 4, dtypes=(d, d)) for kind in ("less", "equal") for d in INTS),
         ),
         special=(((-0.0, 0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((-INF, INF), 1.0), ((INF, INF), 0.0)),
+        domain=(REALS, REALS),
+        ulps=0,
+        conventions=STEP,
     )
 )
 
@@ -86,6 +89,9 @@ GREATER: Final = define(
         ),
         samples=(Sample(((2, 3), (2, 3))), Sample(((2, 3), ()))),
         special=(((0.0, -0.0), 0.0), ((NAN, 1.0), 0.0), ((1.0, NAN), 0.0), ((INF, 1.0), 1.0), ((1.0, 1.0), 0.0)),
+        domain=(REALS, REALS),
+        ulps=0,
+        conventions=STEP,
     )
 )
 
@@ -148,11 +154,23 @@ WHERE: Final = define(
             Sample(((2,), (2,), (2,)), dtypes=(dtypes.bool_, dtypes.bool_, dtypes.bool_)),
             *(Sample(((2, 3), (3,), ()), (), -4, 4, dtypes=(dtypes.bool_, d, d)) for d in INTS),
         ),
+        special=(((True, 1.0, NAN), 1.0), ((False, NAN, -0.0), -0.0), ((True, -INF, 0.0), -INF)),
+        domain=((False, True), REALS, REALS),
+        ulps=0,
+        conventions=(
+            Convention(
+                "what is not selected",
+                "0",
+                "nothing of the other operand gets through, however infinite its derivative",
+                (True, 2.0, NAN),
+                (0.0, 1.0, 0.0),
+            ),
+        ),
     )
 )
 
 
-def compare(lhs: object, rhs: object, kind: str) -> Value:
+def compare(lhs: Any, rhs: Any, kind: str) -> Value:
     """A comparison, elementwise, as a bool array.
 
     Args:
@@ -163,13 +181,17 @@ def compare(lhs: object, rhs: object, kind: str) -> Value:
     Raises:
         ValueError: for different float or int dtypes, or shapes that do not broadcast.
     """
-    operands: list[Any] = [v if is_number(v) else as_value(v) for v in (lhs, rhs)]
-    if any(is_number(v) or not v.type.dtype.is_bool for v in operands):
-        operands, _ = promote(kind, *operands, ints=True)
-    return apply(COMPARE, tuple(operands), (kind,))
+    if _is_bool(lhs) and _is_bool(rhs):
+        return apply(COMPARE, (as_value(lhs), as_value(rhs)), (kind,))
+    return binary(COMPARE, lhs, rhs, (kind,), kind, ints=True)
 
 
-def where(mask: object, on_true: object, on_false: object) -> Value:
+def _is_bool(x: Any) -> bool:
+    """Whether ``x`` is a bool array."""
+    return not is_number(x) and as_value(x).type.dtype.is_bool
+
+
+def where(mask: object, on_true: Any, on_false: Any) -> Value:
     """``on_true`` where ``mask`` holds, else ``on_false``, elementwise.
 
     A derivative goes to the selected branch only, and none to the mask.
@@ -190,20 +212,26 @@ def where(mask: object, on_true: object, on_false: object) -> Value:
     m = as_value(mask)
     if not m.type.dtype.is_bool:
         m = test(m, "not_equal", 0.0)
-    branches: list[Any] = [v if is_number(v) else as_value(v) for v in (on_true, on_false)]
-    if _all_bool(branches):
-        x, y = (scalar(v, dtypes.bool_) if is_number(v) else v for v in branches)
+    if _all_bool(on_true, on_false):
+        x, y = (scalar(v, dtypes.bool_) if is_number(v) else as_value(v) for v in (on_true, on_false))
         return apply(WHERE, (m, x, y))
-    (x, y), weak = promote("where", *branches, ints=True)
-    return weakly(apply(WHERE, (m, x, y)), weak)
+    (x, y), weak = promote("where", on_true, on_false, ints=True)
+    r = apply(WHERE, (m, x, y))
+    return weakly(r, True) if weak else r
 
 
-def _all_bool(branches: Sequence[Any]) -> bool:
+def _all_bool(*branches: Any) -> bool:
     """Whether all are bool and at least one is an array."""
-    arrays = [v for v in branches if not is_number(v)]
-    numbers = [v for v in branches if is_number(v)]
-    bools = [isinstance(v, (bool, np.bool_)) for v in numbers] + [v.type.dtype is dtypes.bool_ for v in arrays]
-    return bool(arrays) and all(bools)
+    some = False
+    for v in branches:
+        if is_number(v):
+            if not isinstance(v, (bool, np.bool_)):
+                return False
+        elif _is_bool(v):
+            some = True
+        else:
+            return False
+    return some
 
 
 gt: Final = binary_function(GREATER, name="gt")
@@ -212,14 +240,14 @@ gt: Final = binary_function(GREATER, name="gt")
 def test(x: Value, kind: str, y: Value) -> Value:
     """A comparison without promotion, for formulas: a number takes the dtype of ``x``."""
     if isinstance(y, (int, float)):
-        y = scalar(y, x.type.dtype)
+        y = number_like(x, y)
     return apply(COMPARE, (x, y), (kind,))
 
 
 def choose(mask: Value, x: Value, y: Value) -> Value:
     """``where`` without promotion, for formulas: a number takes the dtype of the other branch."""
     if isinstance(x, (int, float)):
-        x = scalar(x, y.type.dtype)
+        x = number_like(y, x)
     elif isinstance(y, (int, float)):
-        y = scalar(y, x.type.dtype)
+        y = number_like(x, y)
     return apply(WHERE, (mask, x, y))

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla.ops.decompositions import Term, decomposed, erf_formula, erfc_formula, select
+from quabla.ops import error_functions
+from quabla.ops.decompositions import ARRAYS, Arithmetic, Number, Term, arithmetic_of, decomposed, select
 from quabla.ops.dispatch import Value
 from quabla.ops.elementwise import cbrt, hypot, powi, rsqrt, sqrt
 from quabla.ops.records import INF, NAN, unary_function, unary_op
@@ -99,82 +100,79 @@ def _arctan_slope(x: Value, r: Value) -> Value:
 
 SIN: Final = unary_op(
     "sin", "The sine of an angle in radians.", np.sin, lambda x, r: cos(x), "stablehlo.sine",
-    special=(*_ODD, (INF, NAN), (-INF, NAN)),
+    ulps=1.0, special=(*_ODD, (INF, NAN), (-INF, NAN)),
 )  # fmt: skip
 COS: Final = unary_op(
     "cos", "The cosine of an angle in radians.", np.cos, lambda x, r: -sin(x), "stablehlo.cosine",
-    special=((0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)),
+    ulps=1.0, special=((0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)),
 )  # fmt: skip
 TAN: Final = unary_op(
     "tan", "The tangent of an angle in radians.", np.tan, lambda x, r: 1.0 + r * r, "stablehlo.tan",
-    special=(*_ODD, (INF, NAN), (-INF, NAN)),
+    ulps=1.0, special=(*_ODD, (INF, NAN), (-INF, NAN)),
 )  # fmt: skip
 ARCSIN: Final = unary_op(
     "arcsin", "The angle from -pi/2 to pi/2 with this sine.", np.arcsin, _arcsin_slope,
     decomposed("arcsin", lambda x: x.atan2(((1.0 - x) * (1.0 + x)).sqrt())),
-    special=(*_ODD, (1.0, _PI / 2), (-1.0, -_PI / 2), (1.5, NAN), (INF, NAN)),
+    domain=(-1.0, 1.0), ulps=1.0, special=(*_ODD, (1.0, _PI / 2), (-1.0, -_PI / 2), (1.5, NAN), (INF, NAN)),
 )  # fmt: skip
 ARCCOS: Final = unary_op(
     "arccos", "The angle from 0 to pi with this cosine.", np.arccos, lambda x, r: -_arcsin_slope(x, r),
     decomposed("arccos", lambda x: ((1.0 - x) * (1.0 + x)).sqrt().atan2(x)),
-    special=((1.0, 0.0), (0.0, _PI / 2), (-1.0, _PI), (1.5, NAN), (-INF, NAN)),
+    domain=(-1.0, 1.0), ulps=1.0, special=((1.0, 0.0), (0.0, _PI / 2), (-1.0, _PI), (1.5, NAN), (-INF, NAN)),
 )  # fmt: skip
 ARCTAN: Final = unary_op(
     "arctan", "The angle from -pi/2 to pi/2 with this tangent.", np.arctan, _arctan_slope,
     decomposed("arctan", lambda x: x.atan2(1.0)),
-    special=(*_ODD, (INF, _PI / 2), (-INF, -_PI / 2)),
+    ulps=1.0, special=(*_ODD, (INF, _PI / 2), (-INF, -_PI / 2)),
 )  # fmt: skip
 
 
 # ---- hyperbolic ---------------------------------------------------------------------------------
 
-#: exp does not overflow below; sinh and cosh reach further, by the square of half the exponential.
+#: exp does not overflow below; sinh and cosh reach a little further.
 _EXP_OVERFLOWS: Final = {"f64": 709.0, "f32": 88.0}
 
 
 def _far(a: Term, near: Term) -> Term:
     """``near``, but ``exp(a) / 2`` without overflow where ``exp(a)`` does."""
-    h = (0.5 * a).exp()
-    return select(a.gt(_EXP_OVERFLOWS[a.type.dtype.mlir]), 0.5 * h * h, near)
+    limit = _EXP_OVERFLOWS[a.type.dtype.mlir]
+    return select(a > limit, (a - limit).exp() * (0.5 * math.exp(limit)), near)
 
 
 def _sinh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     e = a.expm1()
     return x.sign() * _far(a, 0.5 * (e + e / (e + 1.0)))
 
 
 def _cosh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     e = a.exp()
     return _far(a, 0.5 * e + 0.5 / e)
 
 
-def _sech2_kernel(x: Any) -> Any:
-    c = 1.0 / np.cosh(x)
-    return c * c
-
-
-def _sech2_formula(x: Term) -> Term:
-    e = (-2.0 * x.abs()).exp()
-    d = 1.0 + e
-    return 4.0 * e / (d * d)
+def _sech2(x: Number, m: Arithmetic) -> Number:
+    """``4 e / (1 + e)**2`` for ``e = exp(-2 |x|)``, in two forms that keep the rounding errors small."""
+    e = m.exp(-2.0 * abs(x))
+    t = (1.0 - e) / (1.0 + e)
+    s = e * (2.0 + e)
+    return m.where(e > 0.37, 1.0 - t * t, 4.0 * e - 4.0 * e * (s / (1.0 + s)))
 
 
 def _arcsinh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     near = (a + a * a / (1.0 + (1.0 + a * a).sqrt())).log1p()
-    return x.sign() * select(a.gt(1e8), a.log() + _LN2, near)
+    return x.sign() * select(a > 1e8, a.log() + _LN2, near)
 
 
 def _arccosh_formula(x: Term) -> Term:
     t = x - 1.0
     near = (t + t.sqrt() * (t + 2.0).sqrt()).log1p()
-    return select(x.gt(1e8), x.log() + _LN2, near)
+    return select(x > 1e8, x.log() + _LN2, near)
 
 
 def _arctanh_formula(x: Term) -> Term:
-    a = x.abs()
+    a = abs(x)
     return x.sign() * (0.5 * (2.0 * a / (1.0 - a)).log1p())
 
 
@@ -195,8 +193,9 @@ TANH: Final = unary_op(
     special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
 )  # fmt: skip
 SECH2: Final = unary_op(
-    "sech2", "1 over the square of the hyperbolic cosine: the derivative of tanh.", _sech2_kernel,
-    lambda x, r: -2.0 * tanh(x) * r, decomposed("sech2", _sech2_formula),
+    "sech2", "1 over the square of the hyperbolic cosine: the derivative of tanh.",
+    lambda x: _sech2(x, ARRAYS), lambda x, r: -2.0 * tanh(x) * r,
+    decomposed("sech2", lambda x: _sech2(x, arithmetic_of(x))),
     special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0), (20.0, 1.6993417021166356e-17)),
 )  # fmt: skip
 ARCSINH: Final = unary_op(
@@ -206,11 +205,11 @@ ARCSINH: Final = unary_op(
 ARCCOSH: Final = unary_op(
     "arccosh", "The non-negative number with this hyperbolic cosine.", np.arccosh,
     lambda x, r: rsqrt(x - 1.0) * rsqrt(x + 1.0), decomposed("arccosh", _arccosh_formula), lo=1.2, hi=3.0,
-    special=((1.0, 0.0), (0.5, NAN), (-2.0, NAN), (INF, INF), (-INF, NAN)),
+    domain=(1.0, INF), special=((1.0, 0.0), (0.5, NAN), (-2.0, NAN), (INF, INF), (-INF, NAN)),
 )  # fmt: skip
 ARCTANH: Final = unary_op(
     "arctanh", "The number with this hyperbolic tangent.", np.arctanh, lambda x, r: 1.0 / _one_minus_square(x),
-    decomposed("arctanh", _arctanh_formula), special=(*_ODD, (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)),
+    decomposed("arctanh", _arctanh_formula), domain=(-1.0, 1.0), special=(*_ODD, (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN)),
 )  # fmt: skip
 
 
@@ -219,7 +218,8 @@ ARCTANH: Final = unary_op(
 
 def _logistic_kernel(x: Any) -> Any:
     e = np.exp(-np.abs(x))
-    return np.where(x < 0.0, e, 1.0) / (1.0 + e)
+    q = e / (1.0 + e)  # a correction on either side, so that its rounding errors count less
+    return np.where(x < 0.0, e - e * q, 1.0 - q)
 
 
 def _softplus_kernel(x: Any) -> Any:
@@ -228,7 +228,7 @@ def _softplus_kernel(x: Any) -> Any:
 
 EXP: Final = unary_op(
     "exp", "The exponential function.", np.exp, lambda x, r: r, "stablehlo.exponential",
-    special=((0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1.0, math.e)),
+    ulps=1.0, special=((0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1.0, math.e)),
 )  # fmt: skip
 EXPM1: Final = unary_op(
     "expm1", "exp(x) - 1, accurate near 0.", np.expm1, lambda x, r: exp(x), "stablehlo.exponential_minus_one",
@@ -240,7 +240,7 @@ LOGISTIC: Final = unary_op(
 )  # fmt: skip
 SOFTPLUS: Final = unary_op(
     "softplus", "log(1 + exp(x)), without overflow.", _softplus_kernel, lambda x, r: sigmoid(x),
-    decomposed("softplus", lambda x: x.maximum(0.0) + (-x.abs()).exp().log1p()),
+    decomposed("softplus", lambda x: x.maximum(0.0) + (-abs(x)).exp().log1p()),
     special=((0.0, _LN2), (-0.0, _LN2), (INF, INF), (-INF, 0.0), (1000.0, 1000.0)),
 )  # fmt: skip
 
@@ -258,17 +258,18 @@ def _log_in_base(name: str, base: float, scale: float, kernel: Any) -> Op:
 
     return unary_op(
         name, f"The logarithm in base {base:g}.", kernel, lambda x, r: scale / x, decomposed(name, formula),
+        domain=(0.0, INF),
         special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF), (base**3, 3.0)),
     )  # fmt: skip
 
 
 LOG: Final = unary_op(
     "log", "The natural logarithm.", np.log, lambda x, r: 1.0 / x, "stablehlo.log",
-    special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF)),
+    domain=(0.0, INF), ulps=1.0, special=((1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF)),
 )  # fmt: skip
 LOG1P: Final = unary_op(
     "log1p", "log(1 + x), accurate near 0.", np.log1p, lambda x, r: 1.0 / (1.0 + x), "stablehlo.log_plus_one",
-    special=(*_ODD, (-1.0, -INF), (-1.5, NAN), (-INF, NAN), (INF, INF)),
+    domain=(-1.0, INF), special=(*_ODD, (-1.0, -INF), (-1.5, NAN), (-INF, NAN), (INF, INF)),
 )  # fmt: skip
 LOG2: Final = _log_in_base("log2", 2.0, math.log2(math.e), np.log2)
 LOG10: Final = _log_in_base("log10", 10.0, math.log10(math.e), np.log10)
@@ -277,26 +278,6 @@ LOG10: Final = _log_in_base("log10", 10.0, math.log10(math.e), np.log10)
 # ---- error functions ----------------------------------------------------------------------------
 
 _TWO_OVER_SQRT_PI: Final = 2.0 / math.sqrt(_PI)
-#: Above, SciPy's erfc loses digits in squaring its argument.
-_ERFC_TAIL: Final = 2.0
-
-
-def _erf_kernel(x: Any) -> Any:
-    from scipy.special import erf
-
-    return erf(x)
-
-
-def _erfc_kernel(x: Any) -> Any:
-    from scipy.special import erfc, erfcx
-
-    r = np.asarray(erfc(x))
-    tail = x > _ERFC_TAIL
-    if tail.any():
-        t = np.minimum(x[tail], 30.0)
-        short = np.rint(t * 2.0**20) / 2.0**20  # its square is exact
-        r[tail] = erfcx(t) * np.exp((short - t) * (short + t)) * np.exp(-short * short)
-    return r
 
 
 def _gaussian(x: Value) -> Value:
@@ -304,12 +285,12 @@ def _gaussian(x: Value) -> Value:
 
 
 ERF: Final = unary_op(
-    "erf", "The error function.", _erf_kernel, lambda x, r: _gaussian(x), decomposed("erf", erf_formula),
+    "erf", "The error function.", error_functions.kernel(error_functions.erf), lambda x, r: _gaussian(x), error_functions.lowering("erf", error_functions.erf),
     special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
 )  # fmt: skip
 ERFC: Final = unary_op(
-    "erfc", "The complementary error function, 1 - erf(x).", _erfc_kernel, lambda x, r: -_gaussian(x),
-    decomposed("erfc", erfc_formula), special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0)),
+    "erfc", "The complementary error function, 1 - erf(x).", error_functions.kernel(error_functions.erfc), lambda x, r: -_gaussian(x),
+    error_functions.lowering("erfc", error_functions.erfc), special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0)),
 )  # fmt: skip
 
 

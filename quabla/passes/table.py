@@ -120,6 +120,12 @@ def _simplify(graph: Graph, options: Options) -> Graph:
     return simplify(graph)
 
 
+def _narrow(graph: Graph, options: Options) -> Graph:
+    from quabla.transforms.narrowing import narrowed
+
+    return narrowed(graph)
+
+
 def _jvp(graph: Graph, options: Options) -> Graph:
     from quabla.transforms.forward import graph_jvp
 
@@ -199,6 +205,13 @@ PASSES: Final = {
             FUNCTION,
             (_WRT,),
             _over_graphs(_jvp),
+        ),
+        Pass(
+            "qb-narrow",
+            "Make every function what it would be with float32 for float64",
+            FUNCTION,
+            (),
+            _over_graphs(_narrow),
         ),
         Pass(
             "qb-simplify",

@@ -13,7 +13,7 @@ from quabla.tracing.graph import Graph
 from quabla.tracing.plan import Plan
 from quabla.transforms.expansion import expanded
 
-__all__ = ["CpuEngine"]
+__all__ = ["CpuEngine", "compiled", "estimate"]
 
 # A deterministic model of both engines, in microseconds, fitted to benchmarks/engines.py. It decides when compiling
 # pays; it never looks at a clock, so the same program makes the same choice on every run. On large arrays both
@@ -28,6 +28,33 @@ _XLA_TRIP: Final = 0.1  # 0.02 where the whole loop is one kernel, up to 0.4 whe
 _COMPILE: Final = 60_000.0
 _COMPILE_OP: Final = 1_500.0
 _COMPILE_OP_SQUARED: Final = 0.1  # XLA takes 9 s for a chain of 8,000 ops and 65 s for one of 20,000
+
+
+def estimate(plan: Plan) -> tuple[float, float]:
+    """What XLA saves in a call against a plan, and what compiling costs, in microseconds."""
+    on_plan = _PLAN_CALL + _PLAN_OP * plan.op_count + _PLAN_TRIP * plan.trips + _PLAN_PRODUCT * plan.large_products
+    on_xla = _XLA_CALL + _XLA_OP * plan.op_count + _XLA_TRIP * plan.trips
+    written = plan.static_ops
+    return on_plan - on_xla, _COMPILE + (_COMPILE_OP + _COMPILE_OP_SQUARED * written) * written
+
+
+def compiled(graph: Graph, state: int = 0) -> Any:
+    """A graph as a program of XLA.
+
+    Args:
+        graph: a finished graph.
+        state: how many of the first arguments are written over by the first results.
+
+    Raises:
+        UnsupportedOperationError: for an op that has no lowering.
+    """
+    from quabla.lowering.exact_f32 import widen
+    from quabla.lowering.to_stablehlo import lower
+    from quabla.runtime import xla
+
+    module = lower(expanded(graph))
+    widen(module)
+    return xla.compile_step(module, state) if state else xla.compile(module)
 
 
 class CpuEngine:
@@ -77,11 +104,7 @@ class CpuEngine:
 
     def _make_plan(self) -> Plan:
         plan = Plan(self._graph)
-        on_plan = _PLAN_CALL + _PLAN_OP * plan.op_count + _PLAN_TRIP * plan.trips + _PLAN_PRODUCT * plan.large_products
-        on_xla = _XLA_CALL + _XLA_OP * plan.op_count + _XLA_TRIP * plan.trips
-        self._gain = on_plan - on_xla
-        written = plan.static_ops
-        self._compile_cost = _COMPILE + (_COMPILE_OP + _COMPILE_OP_SQUARED * written) * written
+        self._gain, self._compile_cost = estimate(plan)
         self._plan = plan
         return plan
 
@@ -95,13 +118,7 @@ class CpuEngine:
     def _make_xla(self) -> Any:
         with self._lock:
             if self._xla is None:
-                from quabla.lowering.exact_f32 import widen
-                from quabla.lowering.to_stablehlo import lower
-                from quabla.runtime import xla
-
-                module = lower(expanded(self._graph))
-                widen(module)
-                self._xla = xla.compile(module)
+                self._xla = compiled(self._graph)
             return self._xla
 
 

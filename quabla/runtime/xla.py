@@ -40,7 +40,7 @@ import numpy as np
 from quabla import errors
 from quabla.mlir import ir, read_type
 
-__all__ = ["compile", "has_exact_arithmetic"]
+__all__ = ["Step", "compile", "compile_step", "has_exact_arithmetic"]
 
 Run = Callable[[Sequence[Any]], list[Any]]
 
@@ -73,6 +73,19 @@ def compile(module: ir.Module) -> Run:
         QuablaError: where XLA cannot compile the module; calling the function raises it where XLA cannot run it.
     """
     return _ready().compile(module)
+
+
+def compile_step(module: ir.Module, state: int) -> Step:
+    """Compile the function ``main`` of a module so that its first results are written over its first arguments.
+
+    Args:
+        module: the module, which stays as it is.
+        state: how many arguments; each has the type of the result in its place.
+
+    Raises:
+        QuablaError: where XLA cannot compile the module.
+    """
+    return _ready().compile_step(module, state)
 
 
 def has_exact_arithmetic() -> bool:
@@ -132,17 +145,33 @@ class _Client:
         self.exact = self._keeps_products()
 
     def compile(self, module: ir.Module) -> Run:
-        from quabla.lowering.for_xla import correct_log1p, guard_products, keep_barriers
+        return self._runner(*self._load(module))
+
+    def compile_step(self, module: ir.Module, state: int) -> Step:
+        return Step(*self._load(module, state), self._placed, self._handlers)
+
+    def _load(self, module: ir.Module, state: int = 0) -> tuple[Any, list[Any], list[Any]]:
+        """The loaded program and the types of its arguments and results."""
+        from quabla.lowering.for_xla import (
+            INACCURATE,
+            INACCURATE_BEFORE_0_12,
+            guard_products,
+            keep_barriers,
+            split_broadcasts,
+            write_out,
+        )
         from quabla.lowering.lapack import call_lapack
         from quabla.lowering.to_stablehlo import copy_of, portable_artifact
 
         inputs, outputs = _signature(module)
         module = copy_of(module)
+        if state:
+            _alias(module, state)
         keep_barriers(module)
+        split_broadcasts(module)
         if call_lapack(module):
             self._offer_lapack()
-        if self._poor_log1p:
-            correct_log1p(module)
+        write_out(module, INACCURATE | INACCURATE_BEFORE_0_12 if self._poor_log1p else INACCURATE)
         if not self.exact:
             guard_products(module)
             if "f64" in str(module):
@@ -152,7 +181,7 @@ class _Client:
         except (RuntimeError, ValueError) as e:
             types = f"({', '.join(map(repr, inputs))}) -> ({', '.join(map(repr, outputs))})"
             raise errors.QuablaError(f"XLA cannot compile the program of type {types}: {_first_line(e)}") from e
-        return self._runner(program, inputs, outputs)
+        return program, inputs, outputs
 
     def _offer_lapack(self) -> None:
         """Let programs call LAPACK, which jaxlib takes from SciPy; jax itself may have done the same."""
@@ -166,15 +195,23 @@ class _Client:
             self._jax.register_custom_call_target(name, function, platform="cpu", api_version=version)
         self._has_lapack = True
 
+    def _handlers(self, outputs: list[Any]) -> list[Any]:
+        """What makes an array of each result's buffer."""
+        make = self._jax.array_result_handler
+        # jaxlib 0.10 checks results with a method that jax patches in, unless told not to.
+        extra = {"_skip_checks": True} if "_skip_checks" in (make.__doc__ or "") else {}
+        return [make(_Described(t), self._placement, committed=True, **extra) for t in outputs]
+
+    def _placed(self, array: Any, described: _Described) -> Any:
+        """A NumPy array as a buffer, which may share its memory."""
+        return self._jax.batched_device_put(described, self._placement, [array], [self._device], True, enable_x64=True)
+
     def _runner(self, program: Any, inputs: list[Any], outputs: list[Any]) -> Run:
         put, execute = self._jax.batched_device_put, program.execute_sharded
         placement, devices = self._placement, [self._device]
         arguments = [_Described(t) for t in inputs]
         wanted = [(t.shape, t.dtype.numpy) for t in inputs]
-        make = self._jax.array_result_handler
-        # jaxlib 0.10 checks results with a method that jax patches in, unless told not to.
-        extra = {"_skip_checks": True} if "_skip_checks" in (make.__doc__ or "") else {}
-        handlers = [make(_Described(t), placement, committed=True, **extra) for t in outputs]
+        handlers = self._handlers(outputs)
 
         def run(arrays: Sequence[Any]) -> list[Any]:
             buffers = []
@@ -200,6 +237,59 @@ class _Client:
         return not r.any()
 
 
+class Step:
+    """A program that writes its first results over its first arguments.
+
+    Attributes:
+        execute: runs it on the buffers of all arguments, of which the first are gone afterwards.
+        handlers: what the results of ``execute`` become arrays with.
+    """
+
+    __slots__ = ("_arguments", "_inputs", "_kept", "_placed", "execute", "handlers")
+
+    def __init__(
+        self,
+        program: Any,
+        inputs: list[Any],
+        outputs: list[Any],
+        placed: Callable[[Any, _Described], Any],
+        handlers: Callable[[list[Any]], list[Any]],
+    ) -> None:
+        self._inputs: Final = inputs
+        self._arguments: Final = [_Described(t) for t in inputs]
+        self._placed: Final = placed
+        self._kept: Final[list[tuple[Any, Any]]] = [(None, None)] * len(inputs)
+        self.execute: Final = program.execute_sharded
+        self.handlers: Final = handlers(outputs)
+
+    def place(self, arrays: Sequence[Any], first: int = 0) -> list[Any]:
+        """Buffers of the arguments from ``first`` on. An array that came in the last call keeps its buffer.
+
+        Raises:
+            QuablaError: for arrays of other types.
+        """
+        buffers = []
+        for i, x in enumerate(arrays, first):
+            if x is not self._kept[i][0]:
+                t = self._inputs[i]
+                if x.shape != t.shape or x.dtype != t.dtype.numpy:
+                    raise _unfit(arrays, self._inputs[first:])
+                buffer = self._placed(np.asarray(x), self._arguments[i])
+                self._kept[i] = (x, buffer) if first else (None, None)
+                buffers.append(buffer)
+            else:
+                buffers.append(self._kept[i][1])
+        return buffers
+
+    @contextmanager
+    def errors(self) -> Generator[None]:
+        """XLA's errors as ours."""
+        try:
+            yield
+        except RuntimeError as e:
+            raise errors.QuablaError(f"XLA cannot run the program: {_first_line(e)}") from e
+
+
 _CONTRACTION: Final = """
 func.func public @main(%a: tensor<8xf64>, %b: tensor<8xf64>, %c: tensor<8xf64>) -> tensor<8xf64> {
   %0 = stablehlo.multiply %a, %b : tensor<8xf64>
@@ -220,6 +310,20 @@ class _Described:
         self.ndim = type.ndim
         self.size = type.size
         self.weak_type = False
+
+
+def _alias(module: ir.Module, state: int) -> None:
+    """Let the first results of ``main`` be written over its first arguments."""
+    context = module.context
+    for f in module.body.operations:
+        attributes = f.operation.attributes
+        if f.operation.name == "func.func" and ir.StringAttr(attributes["sym_name"]).value == "main":
+            i32 = ir.IntegerType.get_signless(32, context)
+            rows = []
+            for i in range(len(ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value).inputs)):
+                into = {"tf.aliasing_output": ir.IntegerAttr.get(i32, i)} if i < state else {}
+                rows.append(ir.DictAttr.get(into, context))
+            attributes["arg_attrs"] = ir.ArrayAttr.get(rows, context)
 
 
 def _signature(module: ir.Module) -> tuple[list[Any], list[Any]]:

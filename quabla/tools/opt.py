@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from quabla import errors
 from quabla.dialect.checks import SourceError, suggestion
 from quabla.mlir import context, ir
 from quabla.passes import pipeline as pipelines
@@ -28,6 +29,7 @@ __all__ = ["main"]
 MARKER: Final = "// -----"
 _BYTECODE: Final = b"ML\xefR"
 _CONVERSION: Final = "convert-qb-to-stablehlo"
+_NARROWING: Final = "qb-narrow"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -246,6 +248,8 @@ class _Driver:
         try:
             if emit == "stablehlo":
                 pipelines.run(module.operation, f"builtin.module({_CONVERSION})", verify=self._verify)
+            elif emit == "mlx":
+                return _mlx(module, verify=self._verify)
             elif emit is not None:
                 texts = _texts(module)
                 if emit == "text":
@@ -253,6 +257,9 @@ class _Driver:
         except PassError as e:
             if not (e.reported and diagnostics.errors):
                 diagnostics.error(e.message, e.location)
+            return None
+        except errors.UnsupportedOperationError as e:
+            diagnostics.error(f"cannot emit {emit}: {e}", ir.Location.unknown(context()))
             return None
         except SourceError as e:
             diagnostics.add(Diagnostic("error", f"cannot emit {emit}: {e.message}", e.file, e.line, e.column))
@@ -312,6 +319,20 @@ def _texts(module: ir.Module) -> list[str]:
     from quabla.dialect.text import as_text
 
     return [as_text(reader.read(op.operation)) for op in module.body.operations]
+
+
+def _mlx(module: ir.Module, *, verify: bool) -> str:
+    """The Python source over ``mlx.core`` of a module of qb or StableHLO functions.
+
+    Raises:
+        UnsupportedOperationError: for what MLX cannot run.
+    """
+    from quabla.lowering.exact_f32 import functions_of, walk
+    from quabla.lowering.mlx.to_mlx import translate
+
+    if any(op.name.startswith("qb.") for op in walk(f.regions for f in functions_of(module))):
+        pipelines.run(module.operation, f"builtin.module(func.func({_NARROWING}),{_CONVERSION})", verify=verify)
+    return translate(module)
 
 
 def _split(source: Source) -> list[tuple[int, int]]:

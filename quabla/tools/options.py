@@ -9,7 +9,7 @@ from quabla.passes.table import PASSES, UPSTREAM, Pass
 
 __all__ = ["FLAGS", "CommandLine", "Flag", "UsageError", "help_text", "list_passes", "read"]
 
-EMIT: Final = ("text", "qb", "stablehlo")
+EMIT: Final = ("text", "qb", "stablehlo", "mlx")
 
 _GENERAL: Final = "General options"
 _PRINTING: Final = "Printing options"

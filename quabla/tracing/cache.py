@@ -77,17 +77,5 @@ class SignatureCache:
                 "one that changes as an array, quabla.array(number). Keep shapes and static values fixed, or raise "
                 "max_traces",
                 errors.RetraceWarning,
-                stacklevel=_user_stacklevel(),
+                stacklevel=errors.user_stacklevel(),
             )
-
-
-def _user_stacklevel() -> int:
-    """The ``stacklevel`` at which a warning points at the user's line."""
-    import sys
-
-    level = 1
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and errors.is_library_file(frame.f_code.co_filename):
-        frame = frame.f_back
-        level += 1
-    return level

@@ -47,10 +47,16 @@ class Chain:
         slots: where the plan keeps values.
         kept: the results that something after the chain reads.
         dropped: the operands from outside that nothing after the chain reads; a result may take the place of one.
+        into: for kept results that have an array of their own, its slot.
     """
 
     def __init__(
-        self, links: Sequence[Link], slots: dict[TraceTensor, int], kept: set[TraceTensor], dropped: set[TraceTensor]
+        self,
+        links: Sequence[Link],
+        slots: dict[TraceTensor, int],
+        kept: set[TraceTensor],
+        dropped: set[TraceTensor],
+        into: dict[TraceTensor, int],
     ) -> None:
         first = links[0].node.type
         axis = _axis(first.shape, first.size)
@@ -61,12 +67,8 @@ class Chain:
         inputs = list(dict.fromkeys(k for link in links for k in link.node.operands if k not in made))
         places = {k: i for i, k in enumerate([*inputs, *(link.node for link in links)])}
         self._inputs: Final = [(slots[k], _cuts(k.type.shape, first.ndim, axis, extent)) for k in inputs]
-        homes = _homes(links, kept, dropped)
-        self._results: Final = [
-            (slots[n], places[n], n.type.dtype.numpy, places[homes[n]] if n in homes else None)
-            for n, _ in links
-            if n in kept
-        ]
+        homes = {n: slots[k] for n, k in _homes(links, kept - into.keys(), dropped).items()} | into
+        self._results: Final = [(slots[n], places[n], n.type.dtype.numpy, homes.get(n)) for n, _ in links if n in kept]
         self._shape: Final = first.shape
         self._axis: Final = axis
         self._starts: Final = range(0, extent, rows)
@@ -84,7 +86,7 @@ class Chain:
         """Run over the slots."""
         values = [v[slot] for slot, _ in self._inputs]
         results = [
-            (slot, place, np.empty(self._shape, dtype) if home is None else values[home])
+            (slot, place, np.empty(self._shape, dtype) if home is None else v[home])
             for slot, place, dtype, home in self._results
         ]
         scratch = [np.empty(self._block, dtype) for dtype in self._scratch]

@@ -150,6 +150,12 @@ class TraceTensor(Methods, Array):
             "conversion to a NumPy array", "Use quabla's functions instead of NumPy's inside a traced function"
         )
 
+    def __dlpack__(self, **options: Any) -> Any:
+        self._no_value("__dlpack__", "Export the array outside the traced function")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        self._no_value("__dlpack_device__", "Export the array outside the traced function")
+
     __array_priority__ = 1000
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

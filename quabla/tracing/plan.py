@@ -13,10 +13,11 @@ import numpy as np
 
 from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
-from quabla.ops.control import ADD_AT, PUT, TAKE, put_kernel
+from quabla.ops.control import ADD_AT, PUT, put_kernel
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.scalars import fused, number_kernel
 
 __all__ = ["Plan"]
 
@@ -28,9 +29,17 @@ COUNTERS: Final = 4096
 
 #: How often a while loop is taken to run where a cost is estimated.
 GUESSED_TRIPS: Final = 100
+#: The same for one around other loops, which mostly runs a whole method a few times.
+GUESSED_RUNS: Final = 3
 
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
+
+#: Ufuncs that take the array for the result by keyword only.
+BY_KEYWORD: Final[dict[Any, Callable[..., Any]]] = {
+    np.maximum: lambda x, y, out: np.maximum(x, y, out=out),
+    np.minimum: lambda x, y, out: np.minimum(x, y, out=out),
+}
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
@@ -87,6 +96,7 @@ class Plan:
                 if aliases:  # a view may outlive this use
                     pinned.add(k)
         steps: list[Step] = []
+        combined, inside = fused(body)
         run: list[tuple[Link, Step]] = []  # elementwise ops in a row
         for i, n in enumerate(nodes):
             if run and (isinstance(n, RegionNode) or not (n.op is CONSTANT or _continues(run[0][0].node, n))):
@@ -95,17 +105,23 @@ class Plan:
             if isinstance(n, RegionNode):
                 steps.append(self._region(n))
                 continue
+            if n in inside:
+                continue
             op, out = n.op, self._slot(n)
             if op is CONSTANT:
-                self._initial[out] = n.params[0].array
+                self._initial[out] = n.params[0].array[()]  # of rank 0: a number
                 continue
             self.op_count += 1
             self.static_ops += 1
+            if n in combined:
+                kernel, operands = combined[n]
+                steps.append((kernel, tuple([self._slots[k] for k in operands]), out, ()))
+                continue
             types = tuple([k.type for k in n.operands])
             if n.operands[0] in donated and op in (PUT, ADD_AT):
                 kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
             else:
-                kernel = op.kernel_for(types, n.params)
+                kernel = number_kernel(op.kernel_for(types, n.params), n)
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
@@ -120,16 +136,19 @@ class Plan:
             }
             if dying:
                 dying = {k for k in dying if not k.op.may_alias}
-                if isinstance(kernel, np.ufunc):
-                    for k in dying:
-                        if k.type is n.type:
-                            slots = (*slots, self._slots[k])
-                            break
                 drop = tuple([self._slots[k] for k in dying])
+            if isinstance(kernel, np.ufunc):
+                target = self._target(n, dying)
+            else:  # a product may not be written over its factors
+                target = self._target(n, set()) if getattr(kernel, "takes_out", False) else None
+            alone = kernel
+            if target is not None:
+                slots = (*slots, target)
+                alone = BY_KEYWORD.get(kernel, kernel)
             if fits(n):
-                run.append((Link(n, kernel), (kernel, slots, out, drop)))
+                run.append((Link(n, kernel), (alone, slots, out, drop)))
             else:
-                steps.append((kernel, slots, out, drop))
+                steps.append((alone, slots, out, drop))
         steps.extend(self._chained(run, len(nodes), last, pinned))
         return steps
 
@@ -148,7 +167,24 @@ class Plan:
         gone = {s for _, (_, _, _, drop) in run for s in drop}
         made = {n for n, _ in links}
         dropped = {k for n, _ in links for k in n.operands if k not in made and self._slots[k] in gone}
-        return [(Chain(links, self._slots, kept, dropped), (), -1, ())]
+        into = {n: slot for n in kept if (slot := self._place(n)) is not None}
+        return [(Chain(links, self._slots, kept, dropped, into), (), -1, ())]
+
+    def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
+        """The slot of an array that a kernel may write the result of ``n`` to; None for a new array.
+
+        Args:
+            n: the node.
+            dying: operands whose arrays nothing reads after it.
+        """
+        for k in dying:
+            if k.type is n.type:
+                return self._slots[k]
+        return None
+
+    def _place(self, n: TraceTensor) -> int | None:
+        """The slot of an array that is there for the result of ``n`` alone."""
+        return None
 
     def _region(self, n: RegionNode) -> Step:
         """The step that runs an op with regions: it reads and writes slots itself."""
@@ -217,7 +253,7 @@ Runner = Callable[[list[Any]], list[Any]]
 
 
 def writable_carries(body: Body, lead: int, count: int) -> list[int]:
-    """The carries that a body may write to: used by reads of rows and, last, one put that makes the next carry."""
+    """The carries that a body may write to: read by ops that make new arrays and, last, one put that makes the next."""
     found = []
     for k in range(count):
         arg, out = body.args[lead + k], body.outs[k]
@@ -228,7 +264,7 @@ def writable_carries(body: Body, lead: int, count: int) -> list[int]:
             and out.op in (PUT, ADD_AT)
             and out.operands[0] is arg
             and arg not in out.operands[1:]
-            and all(n.op is TAKE for n in uses[:-1])
+            and not any(isinstance(n, RegionNode) or n.op.may_alias for n in uses[:-1])
             and list(body.outs).count(out) == 1
             and not any(out in n.operands for n in body.nodes)
             and arg not in body.outs
@@ -304,10 +340,12 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
     test, body = n.regions
     writable = writable_carries(body, 0, count)
     tested, part = Plan(test), Plan(body, writable)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(tested, GUESSED_TRIPS)
-    plan.absorb(part, GUESSED_TRIPS)
-    plan.trips += GUESSED_TRIPS
+    trips = GUESSED_RUNS if part.trips else GUESSED_TRIPS
+    if n.params[0] is not None:
+        trips = min(trips, n.params[0])
+    plan.absorb(tested, trips)
+    plan.absorb(part, trips)
+    plan.trips += trips
     steps, outputs, carried = part.steps, part.outputs, part.inputs[:count]
     advance = moves(outputs, carried)
     # What the test reads of the carries.

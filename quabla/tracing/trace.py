@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla import errors, tree
+from quabla import dtypes, errors, tree
 from quabla.array import Tensor, TensorView
 from quabla.ops import dispatch
 from quabla.ops.types import TensorType, tensor_type
@@ -45,16 +45,14 @@ class ShapeDtype:
 
     __slots__ = ("_type",)
 
-    def __init__(self, shape: Sequence[int], dtype: Any = None) -> None:
-        from quabla import dtypes
-
+    def __init__(self, shape: Sequence[int], dtype: dtypes.dtype = dtypes.float64) -> None:
         if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
             raise TypeError(f"ShapeDtype: shape must be a sequence of ints, got {shape!r}")
         extents = tuple(shape)
         for n in extents:
             if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
                 raise ValueError(f"ShapeDtype: extents must be non-negative ints, got {n!r} in {extents}")
-        dtype = dtypes.float64 if dtype is None else dtypes.check(dtype, "ShapeDtype: dtype")
+        dtypes.check(dtype, "ShapeDtype: dtype")
         object.__setattr__(self, "_type", tensor_type(tuple(int(n) for n in extents), dtype))
 
     @property

@@ -9,7 +9,7 @@ from quabla.ops.dispatch import Value, apply
 from quabla.ops.elementwise import WHERE
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
-from quabla.tracing.graph import COND, FORI, Body, RegionNode, current_graph
+from quabla.tracing.graph import CALL, COND, FORI, Body, RegionNode, current_graph
 from quabla.tracing.regions import branch, fori, while_
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import inline
@@ -42,6 +42,12 @@ def spread(values: Sequence[Any], which: Sequence[bool]) -> list[Any]:
 def emit(n: RegionNode, operands: Sequence[Value]) -> list[Value]:
     """Emit a node as it is. Its regions are closed, so they are shared."""
     return list(current_graph().emit_region(n.op, operands, n.params, n.regions, [r.type for r in n.results]))
+
+
+def holds_call(body: Body) -> bool:
+    """Whether a body, or a region in it, calls a function with a rule of its own."""
+    nodes = [m for m in body.nodes if isinstance(m, RegionNode)]
+    return any(m.op is CALL or any(map(holds_call, m.regions)) for m in nodes)
 
 
 def select(pred: Value, on_true: Value, on_false: Value) -> Value:

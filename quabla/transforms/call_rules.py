@@ -19,7 +19,7 @@ from quabla.transforms.bodies import Pull, chosen, emit, filled, spread
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import Env, inline
 
-__all__ = ["CallRule", "Residuals", "TangentRule", "VjpRule", "mapped_call", "reverse_only"]
+__all__ = ["CallRule", "Residuals", "TangentRule", "VjpRule", "mapped_call", "over_lanes", "reverse_only"]
 
 
 class CallRule:
@@ -88,7 +88,7 @@ def mapped_call(
     return regions.call(rule, [*operands, *captured], inner), flags
 
 
-def _over_lanes(
+def over_lanes(
     values: Sequence[Value], mapped: Sequence[bool], fun: Callable[[list[Value]], Sequence[Value]]
 ) -> tuple[list[Value], list[bool]]:
     """Emit a function of single lanes over a mapped axis of some of its arguments."""
@@ -187,7 +187,7 @@ class BatchedVjp(VjpRule):
             counts.append(len(outs))
             return [*outs, *residuals.values]
 
-        values, flags = _over_lanes(operands[: self.count], self._mapped, forward)
+        values, flags = over_lanes(operands[: self.count], self._mapped, forward)
         count = counts[0]
         outs = [with_mapped_axis(x, m, size) for x, m in zip(values[:count], flags[:count], strict=True)]
         lanes = flags[count:]
@@ -207,7 +207,7 @@ class BatchedVjp(VjpRule):
             present.extend(x is not None for x in found)
             return [x for x in found if x is not None]
 
-        values, flags = _over_lanes([*residuals, *cts], [*lanes, *[True] * len(cts)], backward)
+        values, flags = over_lanes([*residuals, *cts], [*lanes, *[True] * len(cts)], backward)
         whole = spread([with_mapped_axis(x, m, self._size) for x, m in zip(values, flags, strict=True)], present)
         whole += [None] * (self.count - len(whole))
         # An operand that all lanes share gets the cotangents of all of them.
@@ -330,5 +330,5 @@ class BatchedTangent(TangentRule):
             return [x for x in found if x is not None]
 
         arguments = [*operands[: self.count], *chosen(tangents[: self.count], moving)]
-        values, flags = _over_lanes(arguments, [*self._mapped, *chosen(self._mapped, moving)], tangent)
+        values, flags = over_lanes(arguments, [*self._mapped, *chosen(self._mapped, moving)], tangent)
         return spread([with_mapped_axis(x, m, self._size) for x, m in zip(values, flags, strict=True)], present)

@@ -23,7 +23,7 @@ from quabla.ops.rules import zeros
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
 from quabla.tracing.regions import INDEX, branch, depends, fori, while_
 from quabla.transforms import reverse
-from quabla.transforms.bodies import Pull, chosen, emit, filled, run, spread
+from quabla.transforms.bodies import Pull, chosen, emit, filled, holds_call, run, spread
 from quabla.transforms.forward import Tangent, add_tangents
 
 __all__ = ["node_vjp"]
@@ -172,18 +172,12 @@ def _vjp_program(
     return graph.body(), list(graph.captures)
 
 
-def _holds_call(body: Body) -> bool:
-    """Whether a body, or a region in it, calls a function with a rule of its own."""
-    nodes = [m for m in body.nodes if isinstance(m, RegionNode)]
-    return any(m.op is CALL or any(map(_holds_call, m.regions)) for m in nodes)
-
-
 def _primal(body: Body, values: Sequence[Value], which: Sequence[bool], rule: Any = None) -> list[Value]:
     """A body's results as reverse mode computes them.
 
     A call runs the forward part of its rule, so that what differentiates the results again meets that and not the rule.
     """
-    if not _holds_call(body):
+    if not holds_call(body):
         return run(body, values)
     return reverse.vjp(body, dict(zip(body.args, values, strict=True)), set(chosen(body.args, which)), rule)[0]
 
@@ -275,7 +269,7 @@ def _backward(n: RegionNode, first: Sequence[Value], ran: Value | None, step: St
 def _cond_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], active: list[bool]) -> Any:
     pred, *values = operands
     moving = [w and x.type.dtype.is_float for w, x in zip(which[1:], values, strict=True)]
-    if any(map(_holds_call, n.regions)):
+    if any(map(holds_call, n.regions)):
         runs = [lambda b=b: _primal(b, values, moving) for b in n.regions]
         outs = branch(pred, runs[0], runs[1], n.params[0])
     else:

@@ -94,7 +94,7 @@ class StagedProgram:
             arrays = [*arrays, *self._captured]
         results = self.engine(arrays)
         if self._may_refuse and any(np.isnan(a).any() for a in results):
-            from quabla.ops.solving import refusing  # only programs with such ops load them
+            from quabla.ops.matrices import refusing  # only programs with such ops load them
 
             with refusing():
                 Plan(self.traced.graph)(arrays)

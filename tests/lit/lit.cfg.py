@@ -1,5 +1,6 @@
 """lit's configuration: tests are files with RUN lines, checked by filecheck."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ root = here.parent.parent
 
 config.name = "quabla"
 config.test_format = lit.formats.ShTest(execute_external=False)
+# What tests may require.
+if importlib.util.find_spec("mlx"):
+    config.available_features.add("mlx")
 config.suffixes = [".mlir", ".txt", ".test"]
 config.excludes = ["Inputs", "README.md"]
 config.test_source_root = str(here)

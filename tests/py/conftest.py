@@ -45,10 +45,10 @@ def _settings_restored():
     """``quabla.config`` as it was before each test, with whole tracebacks for tests that fail."""
     from quabla.config import config
 
-    engine, policy = config.cpu_engine, config.loop_checkpoint
+    kept = config.cpu_engine, config.loop_checkpoint, config.mlx_compile
     config.full_tracebacks = True
     yield
-    config.cpu_engine, config.loop_checkpoint = engine, policy
+    config.cpu_engine, config.loop_checkpoint, config.mlx_compile = kept
 
 
 @pytest.fixture

@@ -76,3 +76,13 @@ def smooth_function(op: Op, sample: Sample):
     if not sample.symmetric:
         return f
     return lambda *operands: f(*[0.5 * (x + qb.swapaxes(x, -1, -2)) for x in operands])
+
+
+def special_operands(inputs: tuple[float, ...], width: type) -> list[Tensor]:
+    """The operands of a special value: bools stay bools, numbers take the width."""
+    return [tensor(np.asarray(x, bool if isinstance(x, bool) else width)) for x in inputs]
+
+
+def takes_floats(op: Op) -> bool:
+    """Whether an op computes with float operands, and not with words and counts only."""
+    return any(d.is_float for s in op.samples for d in sample_dtypes(s))

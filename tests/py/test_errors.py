@@ -2,6 +2,7 @@
 
 import traceback
 
+import numpy as np
 import pytest
 
 import quabla as qb
@@ -59,6 +60,34 @@ def test_an_error_of_the_call_itself_points_at_the_call():
     found = raised(lambda f: qb.jit(f)("text"), broken, TypeError)
     assert files(found) == {__file__}
     assert "'text'" in str(found)
+
+
+BOOLS = qb.array([True, False])
+EAGER = {
+    "function": lambda: qb.reshape(X, (7, 7)),
+    "function of one operand": lambda: qb.sin(BOOLS),
+    "function of two operands": lambda: qb.maximum(X, qb.ones(3)),
+    "operator": lambda: X + qb.ones(3),
+    "reflected operator": lambda: np.float64(2.0) ** qb.asarray([[True]]).reshape(3),
+    "comparison": lambda: qb.ones(3) < X,
+    "method": lambda: X.sum(axis=3),
+    "named operator": lambda: X.add(qb.ones(3)),
+    "conversion": lambda: X.item(),
+    "truth": lambda: bool(X),
+    "index": lambda: X[5],
+    "view": lambda: X.slice(0, 1, 5),
+    "linalg": lambda: qb.linalg.solve(X, X),
+    "random": lambda: qb.random.uniform(3),
+    "imported later": lambda: qb.load("/nowhere/at/all"),
+    "loop": lambda: qb.fori_loop(0, 2, lambda i, c: c + qb.ones(3), X),
+}
+
+
+@pytest.mark.parametrize("call", EAGER.values(), ids=EAGER)
+def test_eager_errors_show_the_users_frames_only(call):
+    with pytest.raises(Exception) as info:  # noqa: PT011 (of any class)
+        call()
+    assert files(info.value) == {__file__}
 
 
 def test_vjp_function_errors_point_at_its_call():

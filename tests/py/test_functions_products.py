@@ -276,3 +276,21 @@ def test_products_check_their_arguments():
             call()
     with pytest.raises(TypeError):
         qb.diff(x, 1.5)
+
+
+def test_einsum_of_many_operands_goes_the_cheap_way():
+    a, b, c, d = numbers(2, 50), numbers(50, 2), numbers(2, 50), numbers(50, 2)
+    program = qb.jit(lambda *x: qb.einsum("ab,bc,cd,de->ae", *x))
+    assert_allclose(program(a, b, c, d).numpy(), a @ b @ c @ d, rtol=1e-12)
+    assert "50x50" not in program.lower(a, b, c, d).as_text()  # the middle product first would be that large
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 12, 20])
+def test_einsum_of_networks(n):
+    rng = np.random.default_rng(n)
+    letters = [chr(97 + k) for k in range(n + 1)]
+    terms = [letters[k] + letters[k + 1] for k in range(n)] + [letters[0] + letters[n // 2] + "..."]
+    operands = [rng.normal(size=(2, 2)) for _ in range(n)] + [rng.normal(size=(2, 2, 3))]
+    equation = ",".join(terms) + "->" + letters[n] + "..."
+    wanted = np.einsum(equation, *operands, optimize="greedy")
+    assert_allclose(qb.einsum(equation, *operands).numpy(), wanted, rtol=1e-10)

@@ -10,7 +10,7 @@ import pytest
 
 from quabla import dtypes, errors
 from quabla.lowering.exact_f32 import widen
-from quabla.lowering.for_xla import correct_log1p, guard_products
+from quabla.lowering.for_xla import INACCURATE, INACCURATE_BEFORE_0_12, guard_products, write_out
 from quabla.lowering.to_stablehlo import convert, lower, portable_artifact, stablehlo_text
 from quabla.mlir import context, ir
 from quabla.ops.dispatch import apply, full
@@ -265,11 +265,17 @@ def test_guarded_products_are_rounded_before_they_are_added():
     assert not [t for t in text.splitlines() if "stablehlo.multiply" in t and "xf32" in t]
 
 
-def test_log1p_is_written_out_for_xla_versions_that_have_a_poor_one():
-    module = lower(graph([F64], lambda x: node("log1p", x)))
-    correct_log1p(module)
-    module.operation.verify()
-    assert "log_plus_one" not in str(module)
+@pytest.mark.parametrize(
+    ("op", "stablehlo"),
+    [("log1p", "log_plus_one"), ("expm1", "exponential_minus_one"), ("tanh", "tanh"), ("cbrt", "cbrt")],
+)
+def test_what_xla_computes_inaccurately_is_written_out(op, stablehlo):
+    module = lower(graph([F64], lambda x: node(op, x)))
+    assert f"stablehlo.{stablehlo}" in str(module)
+    write_out(module, INACCURATE | INACCURATE_BEFORE_0_12)
+    assert module.operation.verify()
+    left = str(module).count(f"stablehlo.{stablehlo}")
+    assert left == (1 if op == "cbrt" else 0)  # a step of Newton's method starts at XLA's cube root
 
 
 def test_every_op_of_the_registry_has_a_lit_test():

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 import quabla as qb
 from quabla import random
+from quabla.ops import random_words
 
 COUNT = 100_000
 #: Seeds are fixed, so that a test of a distribution passes always or never.
@@ -135,8 +136,12 @@ def test_quantiles_hold_in_the_far_tails():
     mpmath = pytest.importorskip("mpmath")
     for exponent in (2, 6, 11, 12, 20, 30, 53, 54):
         tail = 2.0**-exponent
-        r = np.sqrt(-random._log(np.array([tail])))
-        got = (random._ratio(random._TAIL, r - 1.6) if r[0] <= 5 else random._ratio(random._FAR_TAIL, r - 5.0))[0]
+        r = np.sqrt(-random_words.log_of_fraction(np.array([tail])))
+        got = (
+            random_words._ratio(random_words._TAIL, r - 1.6)
+            if r[0] <= 5
+            else random_words._ratio(random_words._FAR_TAIL, r - 5.0)
+        )[0]
         if exponent >= 4:
             with mpmath.workdps(40):
                 truth = mpmath.findroot(lambda x, p=tail: mpmath.erfc(x / mpmath.sqrt(2)) / 2 - p, got)
@@ -145,7 +150,7 @@ def test_quantiles_hold_in_the_far_tails():
 
 def test_logarithms_are_within_an_ulp():
     x = np.concatenate([np.exp2(-np.linspace(0.1, 54, 5000)), [math.sqrt(0.5), 0.5, 0.25]])
-    np.testing.assert_array_max_ulp(random._log(x), np.log(x), 1)
+    np.testing.assert_array_max_ulp(random_words.log_of_fraction(x), np.log(x), 1)
 
 
 @pytest.mark.parametrize(("sample", "digest"), [
@@ -307,8 +312,98 @@ def test_a_key_is_a_static_argument():
     for seed in (1, 2, 1):
         assert compiled(x, random.key(seed)).tolist() == random.uniform(random.key(seed), 2).tolist()
     assert traced == [random.key(1), random.key(2)]
-    with pytest.raises(TypeError):
-        qb.jit(noisy)(x, random.key(1))
+
+
+def draws(key):
+    """A sample of every kind."""
+    return (
+        random.uniform(key, (4,)),
+        random.uniform(key, (3, 2), qb.float32, -1.0, 2.0),
+        random.normal(key, (500,)),
+        random.normal(key, (), qb.float32),
+        random.bernoulli(key, 0.3, (20,)),
+        random.glorot_normal(key, (3, 2)),
+        random.glorot_uniform(key, (3, 2), qb.float32),
+        random.he_normal(key, (2, 3, 2)),
+    )
+
+
+def bits(samples):
+    return [(x.dtype, x.shape, x.numpy().tobytes()) for x in samples]
+
+
+@pytest.mark.parametrize("cpu", ["numpy", "xla"])
+def test_a_traced_key_gives_the_bits_of_a_known_one(cpu, engine):
+    engine(cpu)
+    calls = []
+    compiled = qb.jit(lambda key: calls.append(key) or draws(key))
+    for seed in (0, 1, 2**63, 2**64 - 1):
+        assert bits(compiled(random.key(seed))) == bits(draws(random.key(seed)))
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("cpu", ["numpy", "xla"])
+def test_keys_that_are_made_in_a_trace_are_those_made_outside(cpu, engine):
+    engine(cpu)
+    key = random.key(11)
+    assert qb.jit(random.split, static_argnums=1)(key, 5) == random.split(key, 5)
+    for data in (0, 3, -1, 2**63):
+        assert qb.jit(lambda k, data=data: random.fold_in(k, data))(key) == random.fold_in(key, data)
+    assert qb.jit(random.fold_in)(key, qb.array(3, dtype=qb.int64)) == random.fold_in(key, 3)
+    assert random.fold_in(key, qb.array(3.0)) == random.fold_in(key, 3)
+    assert qb.jit(lambda key: key)(key) == key
+
+
+@pytest.mark.parametrize("run", [lambda f: f, qb.jit], ids=["eager", "jit"])
+def test_an_array_of_keys_is_mapped_over(run):
+    key = random.key(5)
+    several = random.keys(key, 3)
+    assert several.shape == [3]
+    assert tuple(several) == random.split(key, 3)
+    samples = run(qb.vmap(draws))(several)
+    for i, one in enumerate(random.split(key, 3)):
+        assert bits([s[i] for s in samples]) == bits(draws(one))
+    nested = run(qb.vmap(lambda k: random.normal(random.keys(k, 2), (3,))))(several)
+    assert nested.shape == [3, 2, 3]
+    assert nested[1, 1].tolist() == random.normal(random.split(random.split(key, 3)[1])[1], (3,)).tolist()
+    shifts = run(qb.vmap(lambda i: random.normal(random.fold_in(key, i), (2,))))(qb.arange(3.0))
+    assert shifts[2].tolist() == random.normal(random.fold_in(key, 2), (2,)).tolist()
+
+
+def test_keys_are_carried_through_loops():
+    def walk(key):
+        def step(i, carry):
+            now, later = random.split(carry["key"])
+            total = carry["total"] + random.normal(now) + random.uniform(random.fold_in(key, i))
+            return {"key": later, "total": total}
+
+        return qb.fori_loop(0, 6, step, {"key": key, "total": qb.array(0.0)})
+
+    eager, traced = walk(random.key(2)), qb.jit(walk)(random.key(2))
+    assert eager["key"] == traced["key"]
+    assert eager["total"].item() == traced["total"].item()
+
+
+def test_samples_have_no_derivative_and_stand_beside_what_has():
+    f = lambda p, key: qb.sum(p * p * random.normal(key, (3,)))  # noqa: E731
+    key = random.key(4)
+    p = qb.array([1.0, -2.0, 0.5])
+    want = 2.0 * p * random.normal(key, (3,))
+    assert qb.grad(f)(p, key).tolist() == want.tolist()
+    assert qb.jit(qb.grad(f))(p, key).tolist() == want.tolist()
+    rows = qb.vmap(qb.grad(f), (None, 0))(p, random.keys(key, 4))
+    assert rows.shape == [4, 3]
+
+
+def test_what_an_array_of_keys_and_a_traced_key_are_not():
+    several = random.keys(random.key(0), 2)
+    with pytest.raises(TypeError, match="no single value"):
+        _ = several.value
+    with pytest.raises(TypeError, match="no length"):
+        len(random.key(0))
+    with pytest.raises(qb.TracerError, match="no value yet"):
+        qb.jit(lambda k: qb.array(float(k.value)))(random.key(0))
+    assert random.keys(random.key(0), 1) != random.key(0)
 
 
 def test_traced_values_are_refused_by_name():

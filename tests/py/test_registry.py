@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
-from samples import CASES, IDS, arrays, op_function, sample_dtypes, smooth_function, tensor, tensors
+from samples import (
+    CASES,
+    IDS,
+    arrays,
+    op_function,
+    sample_dtypes,
+    smooth_function,
+    special_operands,
+    takes_floats,
+    tensor,
+    tensors,
+)
 
 import quabla as qb
 from quabla.ops.registry import REGISTRY
@@ -25,7 +38,11 @@ def cases(keep=lambda op, sample: True):
 
 
 CASE = cases()
-FLOAT = cases(lambda op, sample: op.name != "cast" and result_is_float(op, sample))
+FLOAT = cases(
+    lambda op, sample: (
+        op.name != "cast" and result_is_float(op, sample) and any(d.is_float for d in sample_dtypes(sample))
+    )
+)
 SMOOTH = cases(
     lambda op, sample: (
         op.name != "cast"
@@ -180,6 +197,7 @@ def test_float32_is_the_float64_result_rounded_once(op, sample):
 
 @pytest.mark.parametrize("op", REGISTRY.values(), ids=REGISTRY)
 def test_record_is_complete(op):
+    """Docs, lowering, batching and derivative; elementwise also a domain, special values and a bound on the error."""
     assert op.summary.endswith(".")
     assert op.stablehlo is not None, "no StableHLO lowering"
     if op.operands:
@@ -187,6 +205,12 @@ def test_record_is_complete(op):
         assert op.elementwise or op.batch is not None, "no batching rule"
         rules = [op.partials, op.transpose, op.jvp]
         assert any(r is not None for r in rules) or not op.differentiable, "no derivative rule"
+    if op.elementwise and takes_floats(op):
+        assert len(op.domain) == len(op.operands), "no domain"
+        assert op.ulps is not None, "no bound on the error"
+        assert op.special, "no special values"
+        assert any(math.isnan(x) for inputs, _ in op.special for x in inputs), "no special value at NaN"
+        assert any(math.isinf(x) for inputs, _ in op.special for x in inputs), "no special value at infinity"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +220,7 @@ def test_record_is_complete(op):
 )
 @pytest.mark.parametrize("width", [np.float64, np.float32], ids=["f64", "f32"])
 def test_special_values(op, inputs, result, width):
-    operands = [tensor(np.asarray(x, width)) for x in inputs]
+    operands = special_operands(inputs, width)
     got = op_function(op, op.samples[0])(*operands).numpy()
     if result is None or np.isnan(result):
         assert np.isnan(got)

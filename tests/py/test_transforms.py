@@ -227,7 +227,11 @@ def test_python_control_flow_on_a_tracer_names_where_and_cond():
         (lambda: qb.vmap(lambda a: a, in_axes=1)(X), ValueError, "out of range"),
         (lambda: qb.vmap(lambda a, b: a)(X, 2.0), ValueError, "number 2.0"),
         (lambda: qb.jit(lambda x: x, device="gpu"), ValueError, "'cuda:N'"),
-        (lambda: qb.jit(lambda x: x, device="mlx"), qb.UnsupportedOperationError, "mlx"),
+        (
+            lambda: qb.jit(lambda x: x, device="mlx", precision="float64"),
+            qb.UnsupportedOperationError,
+            "mlx has no float64",
+        ),
         (lambda: qb.jit(lambda x: x, precision="float32"), ValueError, "float64"),
         (lambda: qb.jit(3), TypeError, "function"),
     ],

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+import quabla as qb
 from quabla import dtypes, errors
 from quabla.lowering.exact_f32 import widen
 from quabla.lowering.to_stablehlo import lower
@@ -86,26 +87,6 @@ def test_samples_agree_with_the_eager_kernels(op, sample, dtype):
         assert same(got, wanted)
     else:
         assert ulps(got, wanted) <= (1 if dtype is dtypes.float32 else ULPS)
-
-
-#: The attributes that special values of ops with attributes are for.
-SPECIAL_PARAMS = {"powi": (2,), "compare": ("less",)}
-SPECIAL = [pytest.param(op, id=name) for name, op in REGISTRY.items() if op.special]
-
-
-@pytest.mark.parametrize("op", SPECIAL)
-def test_special_values(op):
-    scalar = tensor_type((), dtypes.float64)
-    count = len(op.special[0][0])
-    run = compiled([scalar] * count, lambda *xs: [apply(op, xs, SPECIAL_PARAMS.get(op.name, ()))])
-    wrong = []
-    for inputs, wanted in op.special:
-        (got,) = run([np.float64(x).reshape(()) for x in inputs])
-        got = got.astype(np.float64)
-        close = ulps(got, np.float64(wanted)) <= ULPS and (wanted != 0 or np.signbit(got) == np.signbit(wanted))
-        if not close:
-            wrong.append((inputs, wanted, float(got)))
-    assert not wrong
 
 
 def test_log1p_is_accurate_on_all_of_its_domain():
@@ -359,3 +340,34 @@ def test_float32_stays_exact_where_xla_was_already_running():
     assert int(wrong_f64) > 0  # what the warning is about
     assert wrong_f32 == "0"
     assert warned == "1"
+
+
+@pytest.mark.parametrize("function", ["softmax", "norm", "peak"])
+def test_axes_of_extent_one_that_a_broadcast_stretches(function):
+    """XLA crashed on these: a softmax, a norm, and a division by the greatest element, of 5,000 numbers."""
+    x = np.random.default_rng(0).normal(size=5000)
+    kept = {"axis": 0, "keepdims": True}
+    ours, theirs = {
+        "softmax": (lambda x: qb.softmax(x, axis=0), np.exp(x - x.max()) / np.exp(x - x.max()).sum()),
+        "norm": (qb.norm, np.linalg.norm(x)),
+        "peak": (lambda x: x / qb.max(x, **kept), x / x.max()),
+    }[function]
+    run = compiled([tensor_type((5000,), dtypes.float64)], lambda x: [ours(x)])
+    np.testing.assert_allclose(run([x])[0], theirs, rtol=1e-13)
+
+
+def test_a_step_writes_over_its_state():
+    t = tensor_type((1000,), dtypes.float64)
+    module = lower(build([t, t, t], None, lambda a, b, c: [a + c, b * c, qb.sum(a)]))
+    step = xla.compile_step(module, 2)
+    state = step.place([np.ones(1000), np.ones(1000)])
+    factor = np.full(1000, 2.0)
+    for _ in range(3):
+        places = [b.unsafe_buffer_pointer() for b in state]
+        a, b, total = step.execute([*state, *step.place([factor], 2)]).consume_with_handlers(step.handlers)
+        assert all(x.is_deleted() for x in state)
+        state = [a, b]
+    assert [x.unsafe_buffer_pointer() for x in state] == places
+    assert [np.ravel(x)[0] for x in (a, b, total)] == [7.0, 8.0, 5000.0]
+    with pytest.raises(errors.QuablaError, match="got arrays"):
+        step.place([factor[:3]], 2)

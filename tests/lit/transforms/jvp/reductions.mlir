@@ -33,13 +33,18 @@ func.func @cumsum(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
 // CHECK-LABEL: func.func @max(
 // CHECK: [[R:%.+]] = "qb.max"(%arg0) {axis = array<i64: 0>}
 // CHECK: [[W:%.+]] = "qb.broadcast"([[R]]) : (tensor<3xf64>) -> tensor<2x3xf64>
-// CHECK: [[AT:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "equal"}
+// CHECK: [[MISS:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "less"}
 // CHECK: [[Z:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<2x3xf64>}
-// CHECK: [[P:%.+]] = "qb.where"([[AT]], %arg1, [[Z]])
+// CHECK: [[P:%.+]] = "qb.where"([[MISS]], [[Z]], %arg1)
 // CHECK: [[S:%.+]] = "qb.sum"([[P]]) {axis = array<i64: 0>} : (tensor<2x3xf64>) -> tensor<3xf64>
-// CHECK: [[M:%.+]] = "qb.cast"([[AT]])
+// CHECK: [[M:%.+]] = "qb.cast"([[MISS]])
 // CHECK: [[N:%.+]] = "qb.sum"([[M]]) {axis = array<i64: 0>} : (tensor<2x3xf64>) -> tensor<3xf64>
-// CHECK: [[T:%.+]] = "qb.div"([[S]], [[N]])
+// CHECK: [[C0:%.+]] = "qb.constant"() {value = dense<2.000000e+00> : tensor<f64>}
+// CHECK: [[TIES:%.+]] = "qb.sub"([[C0]], [[N]])
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[D:%.+]] = "qb.where"([[U]], [[NAN]], [[TIES]])
+// CHECK: [[T:%.+]] = "qb.div"([[S]], [[D]])
 // CHECK: return [[R]], [[T]]
 func.func @max(%x: tensor<2x3xf64>) -> tensor<3xf64> {
   %0 = "qb.max"(%x) {axis = array<i64: 0>} : (tensor<2x3xf64>) -> tensor<3xf64>
@@ -50,13 +55,18 @@ func.func @max(%x: tensor<2x3xf64>) -> tensor<3xf64> {
 // CHECK: [[R:%.+]] = "qb.min"(%arg0) {axis = array<i64: 1>}
 // CHECK: [[K:%.+]] = "qb.reshape"([[R]]) : (tensor<2xf64>) -> tensor<2x1xf64>
 // CHECK: [[W:%.+]] = "qb.broadcast"([[K]]) : (tensor<2x1xf64>) -> tensor<2x3xf64>
-// CHECK: [[AT:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "equal"}
+// CHECK: [[MISS:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "greater"}
 // CHECK: [[Z:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<2x3xf64>}
-// CHECK: [[P:%.+]] = "qb.where"([[AT]], %arg1, [[Z]])
+// CHECK: [[P:%.+]] = "qb.where"([[MISS]], [[Z]], %arg1)
 // CHECK: [[S:%.+]] = "qb.sum"([[P]]) {axis = array<i64: 1>} : (tensor<2x3xf64>) -> tensor<2xf64>
-// CHECK: [[M:%.+]] = "qb.cast"([[AT]])
+// CHECK: [[M:%.+]] = "qb.cast"([[MISS]])
 // CHECK: [[N:%.+]] = "qb.sum"([[M]]) {axis = array<i64: 1>} : (tensor<2x3xf64>) -> tensor<2xf64>
-// CHECK: [[T:%.+]] = "qb.div"([[S]], [[N]])
+// CHECK: [[C0:%.+]] = "qb.constant"() {value = dense<3.000000e+00> : tensor<f64>}
+// CHECK: [[TIES:%.+]] = "qb.sub"([[C0]], [[N]])
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[D:%.+]] = "qb.where"([[U]], [[NAN]], [[TIES]])
+// CHECK: [[T:%.+]] = "qb.div"([[S]], [[D]])
 // CHECK: return [[R]], [[T]]
 func.func @min(%x: tensor<2x3xf64>) -> tensor<2xf64> {
   %0 = "qb.min"(%x) {axis = array<i64: 1>} : (tensor<2x3xf64>) -> tensor<2xf64>

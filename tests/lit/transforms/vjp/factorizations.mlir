@@ -1,338 +1,334 @@
 // RUN: qb-opt %s --qb-vjp | filecheck %s
 
-// Reverse mode of linear systems and factorizations: the transposes of their tangents.
+// Reverse mode of linear systems and factorizations: the transposes of their tangents. Cotangents come last, named
+// with bar.
 
+// dx = a^-1 (db - da x)  transposed:  bbar = a^-T xbar,  abar = -bbar x^T
 // CHECK-LABEL: func.func @solve(
-// CHECK: [[V0:%.+]] = "qb.solve"(%arg0, %arg1) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V1:%.+]] = "qb.transpose"(%arg0) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V2:%.+]] = "qb.solve"([[V1]], %arg2) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V3:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V4:%.+]] = "qb.matmul"([[V2]], [[V3]]) : (tensor<3x2xf64>, tensor<2x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V5:%.+]] = "qb.neg"([[V4]]) : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: return [[V0]], [[V5]], [[V2]] : tensor<3x2xf64>, tensor<3x3xf64>, tensor<3x2xf64>
+// CHECK: [[X:%.+]] = "qb.solve"(%arg0, %arg1)
+// CHECK: [[AT:%.+]] = "qb.transpose"(%arg0)
+// CHECK: [[BBAR:%.+]] = "qb.solve"([[AT]], %arg2)
+// CHECK: [[XT:%.+]] = "qb.transpose"([[X]])
+// CHECK: [[OUTER:%.+]] = "qb.matmul"([[BBAR]], [[XT]])
+// CHECK: [[ABAR:%.+]] = "qb.neg"([[OUTER]])
+// CHECK: return [[X]], [[ABAR]], [[BBAR]]
 func.func @solve(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
   %0 = "qb.solve"(%a, %b) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
   return %0 : tensor<3x2xf64>
 }
 
+// The same; only the triangle that is read gets a cotangent.
 // CHECK-LABEL: func.func @solve_triangular(
-// CHECK: [[V0:%.+]] = "qb.solve_triangular"(%arg0, %arg1) {lower = true, transpose = false} : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V1:%.+]] = "qb.solve_triangular"(%arg0, %arg2) {lower = true, transpose = true} : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V2:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V3:%.+]] = "qb.matmul"([[V1]], [[V2]]) : (tensor<3x2xf64>, tensor<2x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V4:%.+]] = "qb.neg"([[V3]]) : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V5:%.+]] = "qb.tril"([[V4]]) : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: return [[V0]], [[V5]], [[V1]] : tensor<3x2xf64>, tensor<3x3xf64>, tensor<3x2xf64>
+// CHECK: [[X:%.+]] = "qb.solve_triangular"(%arg0, %arg1) {lower = true, transpose = false}
+// CHECK: [[BBAR:%.+]] = "qb.solve_triangular"(%arg0, %arg2) {lower = true, transpose = true}
+// CHECK: [[XT:%.+]] = "qb.transpose"([[X]])
+// CHECK: [[OUTER:%.+]] = "qb.matmul"([[BBAR]], [[XT]])
+// CHECK: [[MINUS:%.+]] = "qb.neg"([[OUTER]])
+// CHECK: [[ABAR:%.+]] = "qb.tril"([[MINUS]])
+// CHECK: return [[X]], [[ABAR]], [[BBAR]]
 func.func @solve_triangular(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
   %0 = "qb.solve_triangular"(%a, %b) {lower = true, transpose = false} : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
   return %0 : tensor<3x2xf64>
 }
 
+// dl = l phi(l^-1 da l^-T)  transposed: the symmetric part of l^-T phi(l^T lbar) l^-1; phi is its own transpose.
 // CHECK-LABEL: func.func @cholesky(
-// CHECK: [[V0:%.+]] = "qb.cholesky"(%arg0) : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V1:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>} : () -> tensor<f64>
-// CHECK: [[V2:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<3x3xf64>} : () -> tensor<3x3xf64>
-// CHECK: [[V3:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V4:%.+]] = "qb.matmul"([[V3]], %arg1) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V5:%.+]] = "qb.mul"([[V4]], [[V2]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V6:%.+]] = "qb.solve_triangular"([[V0]], [[V5]]) {lower = true, transpose = true} : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V7:%.+]] = "qb.transpose"([[V6]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V8:%.+]] = "qb.solve_triangular"([[V0]], [[V7]]) {lower = true, transpose = true} : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V9:%.+]] = "qb.mul"([[V8]], [[V1]]) : (tensor<3x3xf64>, tensor<f64>) -> tensor<3x3xf64>
-// CHECK: [[V10:%.+]] = "qb.transpose"([[V9]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V11:%.+]] = "qb.add"([[V9]], [[V10]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: return [[V0]], [[V11]] : tensor<3x3xf64>, tensor<3x3xf64>
+// CHECK: [[L:%.+]] = "qb.cholesky"(%arg0)
+// CHECK: [[LT:%.+]] = "qb.transpose"([[L]])
+// CHECK: [[INNER:%.+]] = "qb.matmul"([[LT]], %arg1)
+// CHECK: [[PHI:%.+]] = "qb.mul"([[INNER]], {{%.+}})
+// CHECK: [[ONE:%.+]] = "qb.solve_triangular"([[L]], [[PHI]]) {lower = true, transpose = true}
+// CHECK: [[ONET:%.+]] = "qb.transpose"([[ONE]])
+// CHECK: [[BOTH:%.+]] = "qb.solve_triangular"([[L]], [[ONET]]) {lower = true, transpose = true}
+// CHECK: [[HALF:%.+]] = "qb.mul"([[BOTH]], {{%.+}})
+// CHECK: [[HALFT:%.+]] = "qb.transpose"([[HALF]])
+// CHECK: [[ABAR:%.+]] = "qb.add"([[HALF]], [[HALFT]])
+// CHECK: return [[L]], [[ABAR]]
 func.func @cholesky(%a: tensor<3x3xf64>) -> tensor<3x3xf64> {
   %0 = "qb.cholesky"(%a) : (tensor<3x3xf64>) -> tensor<3x3xf64>
   return %0 : tensor<3x3xf64>
 }
 
+// Piecewise constant.
 // CHECK-LABEL: func.func @det_sign(
-// CHECK: [[V0:%.+]] = "qb.det_sign"(%arg0) : (tensor<3x3xf64>) -> tensor<f64>
-// CHECK: [[V1:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<3x3xf64>} : () -> tensor<3x3xf64>
-// CHECK: return [[V0]], [[V1]] : tensor<f64>, tensor<3x3xf64>
+// CHECK: [[SIGN:%.+]] = "qb.det_sign"(%arg0)
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<3x3xf64>}
+// CHECK: return [[SIGN]], [[ZERO]]
 func.func @det_sign(%a: tensor<3x3xf64>) -> tensor<f64> {
   %0 = "qb.det_sign"(%a) : (tensor<3x3xf64>) -> tensor<f64>
   return %0 : tensor<f64>
 }
 
+// trace(a^-1 da)  transposed:  abar = ybar a^-T, as the solution for ybar on the diagonal of zeros.
 // CHECK-LABEL: func.func @log_abs_det(
-// CHECK: [[V0:%.+]] = "qb.log_abs_det"(%arg0) : (tensor<3x3xf64>) -> tensor<f64>
-// CHECK: [[V1:%.+]] = "qb.broadcast"(%arg1) : (tensor<f64>) -> tensor<3xf64>
-// CHECK: [[V2:%.+]] = "qb.pad"([[V1]]) {high = array<i64: 0>, interior = array<i64: 3>, low = array<i64: 0>} : (tensor<3xf64>) -> tensor<9xf64>
-// CHECK: [[V3:%.+]] = "qb.reshape"([[V2]]) : (tensor<9xf64>) -> tensor<3x3xf64>
-// CHECK: [[V4:%.+]] = "qb.transpose"(%arg0) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V5:%.+]] = "qb.solve"([[V4]], [[V3]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: return [[V0]], [[V5]] : tensor<f64>, tensor<3x3xf64>
+// CHECK: [[LOG:%.+]] = "qb.log_abs_det"(%arg0)
+// CHECK: [[YBAR:%.+]] = "qb.broadcast"(%arg1) : (tensor<f64>) -> tensor<3xf64>
+// CHECK: [[APART:%.+]] = "qb.pad"([[YBAR]]) {high = array<i64: 0>, interior = array<i64: 3>, low = array<i64: 0>}
+// CHECK: [[DIAGONAL:%.+]] = "qb.reshape"([[APART]])
+// CHECK: [[AT:%.+]] = "qb.transpose"(%arg0)
+// CHECK: [[ABAR:%.+]] = "qb.solve"([[AT]], [[DIAGONAL]])
+// CHECK: return [[LOG]], [[ABAR]]
 func.func @log_abs_det(%a: tensor<3x3xf64>) -> tensor<f64> {
   %0 = "qb.log_abs_det"(%a) : (tensor<3x3xf64>) -> tensor<f64>
   return %0 : tensor<f64>
 }
 
+// sum(cofactors(a) * da)  transposed:  abar = ybar cofactors(a)
+// CHECK-LABEL: func.func @det(
+// CHECK: [[D:%.+]] = "qb.det"(%arg0)
+// CHECK: [[C:%.+]] = "qb.cofactors"(%arg0)
+// CHECK: [[YBAR:%.+]] = "qb.broadcast"(%arg1)
+// CHECK: [[ABAR:%.+]] = "qb.mul"([[YBAR]], [[C]])
+// CHECK: return [[D]], [[ABAR]]
+func.func @det(%a: tensor<3x3xf64>) -> tensor<f64> {
+  %0 = "qb.det"(%a) : (tensor<3x3xf64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+
+// sum(ybar * c(a; m)) is a derivative of det along m and ybar, in which these may change places:
+// mbar = c(a; ybar),  abar = c(a; m, ybar)
+// CHECK-LABEL: func.func @cofactors(
+// CHECK: [[C:%.+]] = "qb.cofactors"(%arg0, %arg1)
+// CHECK: [[ABAR:%.+]] = "qb.cofactors"(%arg0, %arg1, %arg2)
+// CHECK: [[MBAR:%.+]] = "qb.cofactors"(%arg0, %arg2)
+// CHECK: return [[C]], [[ABAR]], [[MBAR]]
+func.func @cofactors(%a: tensor<3x3xf64>, %b: tensor<3x3xf64>) -> tensor<3x3xf64> {
+  %0 = "qb.cofactors"(%a, %b) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  return %0 : tensor<3x3xf64>
+}
+
+// (dx - r dg) / g  transposed:  xbar = ybar / g,  gbar = -(ybar r) / g
 // CHECK-LABEL: func.func @ratio(
-// CHECK: [[V0:%.+]] = "qb.ratio"(%arg0, %arg1) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
-// CHECK: [[V1:%.+]] = "qb.ratio"(%arg2, %arg1) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
-// CHECK: [[V2:%.+]] = "qb.mul"(%arg2, [[V0]]) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
-// CHECK: [[V3:%.+]] = "qb.ratio"([[V2]], %arg1) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
-// CHECK: [[V4:%.+]] = "qb.neg"([[V3]]) : (tensor<3xf64>) -> tensor<3xf64>
-// CHECK: return [[V0]], [[V1]], [[V4]] : tensor<3xf64>, tensor<3xf64>, tensor<3xf64>
+// CHECK: [[R:%.+]] = "qb.ratio"(%arg0, %arg1)
+// CHECK: [[XBAR:%.+]] = "qb.ratio"(%arg2, %arg1)
+// CHECK: [[YR:%.+]] = "qb.mul"(%arg2, [[R]])
+// CHECK: [[OVER:%.+]] = "qb.ratio"([[YR]], %arg1)
+// CHECK: [[GBAR:%.+]] = "qb.neg"([[OVER]])
+// CHECK: return [[R]], [[XBAR]], [[GBAR]]
 func.func @ratio(%a: tensor<3xf64>, %b: tensor<3xf64>) -> tensor<3xf64> {
   %0 = "qb.ratio"(%a, %b) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>
 }
 
+// diag(v^T da v)  transposed:  the symmetric part of v diag(wbar) v^T
 // CHECK-LABEL: func.func @eigh_values(
-// CHECK: [[V0:%.+]] = "qb.eigh_values"(%arg0) : (tensor<3x3xf64>) -> tensor<3xf64>
-// CHECK: [[V1:%.+]] = "qb.eigh_vectors"(%arg0) : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V2:%.+]] = "qb.transpose"([[V1]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V3:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>} : () -> tensor<f64>
-// CHECK: [[V4:%.+]] = "qb.pad"(%arg1) {high = array<i64: 0>, interior = array<i64: 3>, low = array<i64: 0>} : (tensor<3xf64>) -> tensor<9xf64>
-// CHECK: [[V5:%.+]] = "qb.reshape"([[V4]]) : (tensor<9xf64>) -> tensor<3x3xf64>
-// CHECK: [[V6:%.+]] = "qb.matmul"([[V1]], [[V5]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V7:%.+]] = "qb.matmul"([[V6]], [[V2]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V8:%.+]] = "qb.mul"([[V7]], [[V3]]) : (tensor<3x3xf64>, tensor<f64>) -> tensor<3x3xf64>
-// CHECK: [[V9:%.+]] = "qb.transpose"([[V8]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V10:%.+]] = "qb.add"([[V8]], [[V9]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: return [[V0]], [[V10]] : tensor<3xf64>, tensor<3x3xf64>
+// CHECK: [[W:%.+]] = "qb.eigh_values"(%arg0)
+// CHECK: [[V:%.+]] = "qb.eigh_vectors"(%arg0)
+// CHECK: [[VT:%.+]] = "qb.transpose"([[V]])
+// CHECK: [[HALF:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>}
+// CHECK: [[APART:%.+]] = "qb.pad"(%arg1) {high = array<i64: 0>, interior = array<i64: 3>, low = array<i64: 0>}
+// CHECK: [[DIAGONAL:%.+]] = "qb.reshape"([[APART]])
+// CHECK: [[LEFT:%.+]] = "qb.matmul"([[V]], [[DIAGONAL]])
+// CHECK: [[BOTH:%.+]] = "qb.matmul"([[LEFT]], [[VT]])
+// CHECK: [[PART:%.+]] = "qb.mul"([[BOTH]], [[HALF]])
+// CHECK: [[PARTT:%.+]] = "qb.transpose"([[PART]])
+// CHECK: [[ABAR:%.+]] = "qb.add"([[PART]], [[PARTT]])
+// CHECK: return [[W]], [[ABAR]]
 func.func @eigh_values(%a: tensor<3x3xf64>) -> tensor<3xf64> {
   %0 = "qb.eigh_values"(%a) : (tensor<3x3xf64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>
 }
 
+// v ((v^T da v) / gaps)  transposed:  the symmetric part of v ((v^T vbar) / gaps) v^T, off the diagonal
 // CHECK-LABEL: func.func @eigh_vectors(
-// CHECK: [[V0:%.+]] = "qb.eigh_vectors"(%arg0) : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V1:%.+]] = "qb.eigh_values"(%arg0) : (tensor<3x3xf64>) -> tensor<3xf64>
-// CHECK: [[V2:%.+]] = "qb.reshape"([[V1]]) : (tensor<3xf64>) -> tensor<1x3xf64>
-// CHECK: [[V3:%.+]] = "qb.reshape"([[V1]]) : (tensor<3xf64>) -> tensor<3x1xf64>
-// CHECK: [[V4:%.+]] = "qb.sub"([[V2]], [[V3]]) : (tensor<1x3xf64>, tensor<3x1xf64>) -> tensor<3x3xf64>
-// CHECK: [[V5:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<3x3xf64>} : () -> tensor<3x3xf64>
-// CHECK: [[V6:%.+]] = "qb.add"([[V4]], [[V5]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V7:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V8:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>} : () -> tensor<f64>
-// CHECK: [[V9:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<3x3xf64>} : () -> tensor<3x3xf64>
-// CHECK: [[V10:%.+]] = "qb.matmul"([[V7]], %arg1) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V11:%.+]] = "qb.ratio"([[V10]], [[V6]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V12:%.+]] = "qb.mul"([[V11]], [[V9]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V13:%.+]] = "qb.matmul"([[V0]], [[V12]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V14:%.+]] = "qb.matmul"([[V13]], [[V7]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V15:%.+]] = "qb.mul"([[V14]], [[V8]]) : (tensor<3x3xf64>, tensor<f64>) -> tensor<3x3xf64>
-// CHECK: [[V16:%.+]] = "qb.transpose"([[V15]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V17:%.+]] = "qb.add"([[V15]], [[V16]]) : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: return [[V0]], [[V17]] : tensor<3x3xf64>, tensor<3x3xf64>
+// CHECK: [[V:%.+]] = "qb.eigh_vectors"(%arg0)
+// CHECK: [[VT:%.+]] = "qb.transpose"([[V]])
+// CHECK: [[OFF:%.+]] = "qb.constant"() {value = dense<{{\[\[}}0.000000e+00, 1.000000e+00, 1.000000e+00], [1.000000e+00, 0.000000e+00, 1.000000e+00], [1.000000e+00, 1.000000e+00, 0.000000e+00]]>
+// CHECK: [[W:%.+]] = "qb.eigh_values"(%arg0)
+// CHECK: [[KEPT:%.+]] = "qb.where"({{%.+}}, {{%.+}}, {{%.+}})
+// CHECK: [[GAPS:%.+]] = "qb.add"([[KEPT]], {{%.+}})
+// CHECK: [[INNER:%.+]] = "qb.matmul"([[VT]], %arg1)
+// CHECK: [[OMEGA:%.+]] = "qb.ratio"([[INNER]], [[GAPS]])
+// CHECK: [[TURNED:%.+]] = "qb.mul"([[OMEGA]], [[OFF]])
+// CHECK: [[LEFT:%.+]] = "qb.matmul"([[V]], [[TURNED]])
+// CHECK: [[BOTH:%.+]] = "qb.matmul"([[LEFT]], [[VT]])
+// CHECK: [[PART:%.+]] = "qb.mul"([[BOTH]], {{%.+}})
+// CHECK: [[PARTT:%.+]] = "qb.transpose"([[PART]])
+// CHECK: [[ABAR:%.+]] = "qb.add"([[PART]], [[PARTT]])
+// CHECK: return [[V]], [[ABAR]]
 func.func @eigh_vectors(%a: tensor<3x3xf64>) -> tensor<3x3xf64> {
   %0 = "qb.eigh_vectors"(%a) : (tensor<3x3xf64>) -> tensor<3x3xf64>
   return %0 : tensor<3x3xf64>
 }
 
+// Transposed: sbar = qbar - q q^T qbar + q low(q^T qbar - qbar^T q), where low keeps what is below the diagonal, and
+// abar = sbar r^-T.
 // CHECK-LABEL: func.func @qr_q(
-// CHECK: [[V0:%.+]] = "qb.qr_q"(%arg0) : (tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V1:%.+]] = "qb.qr_r"(%arg0) : (tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V2:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V3:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V4:%.+]] = "qb.neg"(%arg1) : (tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V5:%.+]] = "qb.matmul"([[V2]], [[V4]]) : (tensor<2x3xf64>, tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V6:%.+]] = "qb.matmul"([[V2]], %arg1) : (tensor<2x3xf64>, tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V7:%.+]] = "qb.neg"([[V6]]) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V8:%.+]] = "qb.transpose"([[V7]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V9:%.+]] = "qb.add"([[V6]], [[V8]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V10:%.+]] = "qb.mul"([[V9]], [[V3]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V11:%.+]] = "qb.tril"([[V10]]) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V12:%.+]] = "qb.add"([[V5]], [[V11]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V13:%.+]] = "qb.matmul"([[V0]], [[V12]]) : (tensor<3x2xf64>, tensor<2x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V14:%.+]] = "qb.add"(%arg1, [[V13]]) : (tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V15:%.+]] = "qb.transpose"([[V14]]) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V16:%.+]] = "qb.solve_triangular"([[V1]], [[V15]]) {lower = false, transpose = false} : (tensor<2x2xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V17:%.+]] = "qb.transpose"([[V16]]) {axes = array<i64: 1, 0>} : (tensor<2x3xf64>) -> tensor<3x2xf64>
-// CHECK: return [[V0]], [[V17]] : tensor<3x2xf64>, tensor<3x2xf64>
+// CHECK: [[Q:%.+]] = "qb.qr_q"(%arg0)
+// CHECK: [[R:%.+]] = "qb.qr_r"(%arg0)
+// CHECK: [[QT:%.+]] = "qb.transpose"([[Q]])
+// CHECK: [[MINUS:%.+]] = "qb.neg"(%arg1)
+// CHECK: [[OUTSIDE:%.+]] = "qb.matmul"([[QT]], [[MINUS]])
+// CHECK: [[INSIDE:%.+]] = "qb.matmul"([[QT]], %arg1)
+// CHECK: [[BACK:%.+]] = "qb.neg"([[INSIDE]])
+// CHECK: [[BACKT:%.+]] = "qb.transpose"([[BACK]])
+// CHECK: [[SKEW:%.+]] = "qb.add"([[INSIDE]], [[BACKT]])
+// CHECK: [[OFF:%.+]] = "qb.mul"([[SKEW]], {{%.+}})
+// CHECK: [[LOW:%.+]] = "qb.tril"([[OFF]])
+// CHECK: [[BOTH:%.+]] = "qb.add"([[OUTSIDE]], [[LOW]])
+// CHECK: [[ALONG:%.+]] = "qb.matmul"([[Q]], [[BOTH]])
+// CHECK: [[SBAR:%.+]] = "qb.add"(%arg1, [[ALONG]])
+// CHECK: [[SBART:%.+]] = "qb.transpose"([[SBAR]])
+// CHECK: [[ABART:%.+]] = "qb.solve_triangular"([[R]], [[SBART]]) {lower = false, transpose = false}
+// CHECK: [[ABAR:%.+]] = "qb.transpose"([[ABART]])
+// CHECK: return [[Q]], [[ABAR]]
 func.func @qr_q(%a: tensor<3x2xf64>) -> tensor<3x2xf64> {
   %0 = "qb.qr_q"(%a) : (tensor<3x2xf64>) -> tensor<3x2xf64>
   return %0 : tensor<3x2xf64>
 }
 
+// The same of the leading square block, where q q^T = 1 leaves sbar = q low(q^T qbar - qbar^T q); the last column of
+// the 3 has no influence.
 // CHECK-LABEL: func.func @qr_q_complete(
-// CHECK: [[V0:%.+]] = "qb.qr_q_complete"(%arg0) : (tensor<2x3xf64>) -> tensor<2x2xf64>
-// CHECK: [[V1:%.+]] = "qb.qr_r"(%arg0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V2:%.+]] = "qb.slice"([[V1]]) {axis = 1 : i64, length = 2 : i64, start = 0 : i64, step = 1 : i64} : (tensor<2x3xf64>) -> tensor<2x2xf64>
-// CHECK: [[V3:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V4:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V5:%.+]] = "qb.matmul"([[V3]], %arg1) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V6:%.+]] = "qb.neg"([[V5]]) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V7:%.+]] = "qb.transpose"([[V6]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V8:%.+]] = "qb.add"([[V5]], [[V7]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V9:%.+]] = "qb.mul"([[V8]], [[V4]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V10:%.+]] = "qb.tril"([[V9]]) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V11:%.+]] = "qb.matmul"([[V0]], [[V10]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V12:%.+]] = "qb.transpose"([[V11]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V13:%.+]] = "qb.solve_triangular"([[V2]], [[V12]]) {lower = false, transpose = false} : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V14:%.+]] = "qb.transpose"([[V13]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V15:%.+]] = "qb.pad"([[V14]]) {high = array<i64: 0, 1>, interior = array<i64: 0, 0>, low = array<i64: 0, 0>} : (tensor<2x2xf64>) -> tensor<2x3xf64>
-// CHECK: return [[V0]], [[V15]] : tensor<2x2xf64>, tensor<2x3xf64>
+// CHECK: [[Q:%.+]] = "qb.qr_q_complete"(%arg0)
+// CHECK: [[WIDE:%.+]] = "qb.qr_r"(%arg0)
+// CHECK: [[R:%.+]] = "qb.slice"([[WIDE]]) {axis = 1 : i64, length = 2 : i64, start = 0 : i64, step = 1 : i64}
+// CHECK: [[QT:%.+]] = "qb.transpose"([[Q]])
+// CHECK: [[INSIDE:%.+]] = "qb.matmul"([[QT]], %arg1)
+// CHECK: [[LOW:%.+]] = "qb.tril"({{%.+}})
+// CHECK: [[SBAR:%.+]] = "qb.matmul"([[Q]], [[LOW]])
+// CHECK: [[SBART:%.+]] = "qb.transpose"([[SBAR]])
+// CHECK: [[BLOCKT:%.+]] = "qb.solve_triangular"([[R]], [[SBART]]) {lower = false, transpose = false}
+// CHECK: [[BLOCK:%.+]] = "qb.transpose"([[BLOCKT]])
+// CHECK: [[ABAR:%.+]] = "qb.pad"([[BLOCK]]) {high = array<i64: 0, 1>, {{.*}}low = array<i64: 0, 0>}
+// CHECK: return [[Q]], [[ABAR]]
 func.func @qr_q_complete(%a: tensor<2x3xf64>) -> tensor<2x2xf64> {
   %0 = "qb.qr_q_complete"(%a) : (tensor<2x3xf64>) -> tensor<2x2xf64>
   return %0 : tensor<2x2xf64>
 }
 
+// up(q^T da - (q^T dq) r)  transposed, with ubar the upper triangle of rbar: abar = q ubar + sbar r^-T, where
+// sbar = q low(m - m^T) for m = -ubar r^T
 // CHECK-LABEL: func.func @qr_r(
-// CHECK: [[V0:%.+]] = "qb.qr_r"(%arg0) : (tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V1:%.+]] = "qb.qr_q"(%arg0) : (tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V2:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V3:%.+]] = "qb.triu"(%arg1) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V4:%.+]] = "qb.neg"([[V3]]) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V5:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V6:%.+]] = "qb.matmul"([[V4]], [[V5]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V7:%.+]] = "qb.matmul"([[V1]], [[V3]]) : (tensor<3x2xf64>, tensor<2x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V8:%.+]] = "qb.neg"([[V6]]) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V9:%.+]] = "qb.transpose"([[V8]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V10:%.+]] = "qb.add"([[V6]], [[V9]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V11:%.+]] = "qb.mul"([[V10]], [[V2]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V12:%.+]] = "qb.tril"([[V11]]) : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V13:%.+]] = "qb.matmul"([[V1]], [[V12]]) : (tensor<3x2xf64>, tensor<2x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V14:%.+]] = "qb.transpose"([[V13]]) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V15:%.+]] = "qb.solve_triangular"([[V0]], [[V14]]) {lower = false, transpose = false} : (tensor<2x2xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V16:%.+]] = "qb.transpose"([[V15]]) {axes = array<i64: 1, 0>} : (tensor<2x3xf64>) -> tensor<3x2xf64>
-// CHECK: [[V17:%.+]] = "qb.add"([[V7]], [[V16]]) : (tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: return [[V0]], [[V17]] : tensor<2x2xf64>, tensor<3x2xf64>
+// CHECK: [[R:%.+]] = "qb.qr_r"(%arg0)
+// CHECK: [[Q:%.+]] = "qb.qr_q"(%arg0)
+// CHECK: [[UBAR:%.+]] = "qb.triu"(%arg1)
+// CHECK: [[MINUS:%.+]] = "qb.neg"([[UBAR]])
+// CHECK: [[RT:%.+]] = "qb.transpose"([[R]])
+// CHECK: [[M:%.+]] = "qb.matmul"([[MINUS]], [[RT]])
+// CHECK: [[DIRECT:%.+]] = "qb.matmul"([[Q]], [[UBAR]])
+// CHECK: [[BACK:%.+]] = "qb.neg"([[M]])
+// CHECK: [[BACKT:%.+]] = "qb.transpose"([[BACK]])
+// CHECK: [[SKEW:%.+]] = "qb.add"([[M]], [[BACKT]])
+// CHECK: [[OFF:%.+]] = "qb.mul"([[SKEW]], {{%.+}})
+// CHECK: [[LOW:%.+]] = "qb.tril"([[OFF]])
+// CHECK: [[SBAR:%.+]] = "qb.matmul"([[Q]], [[LOW]])
+// CHECK: [[SBART:%.+]] = "qb.transpose"([[SBAR]])
+// CHECK: [[TURNEDT:%.+]] = "qb.solve_triangular"([[R]], [[SBART]]) {lower = false, transpose = false}
+// CHECK: [[TURNED:%.+]] = "qb.transpose"([[TURNEDT]])
+// CHECK: [[ABAR:%.+]] = "qb.add"([[DIRECT]], [[TURNED]])
+// CHECK: return [[R]], [[ABAR]]
 func.func @qr_r(%a: tensor<3x2xf64>) -> tensor<2x2xf64> {
   %0 = "qb.qr_r"(%a) : (tensor<3x2xf64>) -> tensor<2x2xf64>
   return %0 : tensor<2x2xf64>
 }
 
+// diag(u^T da v)  transposed:  abar = u diag(sbar) v^T
 // CHECK-LABEL: func.func @svd_s(
-// CHECK: [[V0:%.+]] = "qb.svd_s"(%arg0) : (tensor<3x2xf64>) -> tensor<2xf64>
-// CHECK: [[V1:%.+]] = "qb.svd_u"(%arg0) : (tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V2:%.+]] = "qb.svd_vh"(%arg0) : (tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V3:%.+]] = "qb.pad"(%arg1) {high = array<i64: 0>, interior = array<i64: 2>, low = array<i64: 0>} : (tensor<2xf64>) -> tensor<4xf64>
-// CHECK: [[V4:%.+]] = "qb.reshape"([[V3]]) : (tensor<4xf64>) -> tensor<2x2xf64>
-// CHECK: [[V5:%.+]] = "qb.matmul"([[V1]], [[V4]]) : (tensor<3x2xf64>, tensor<2x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V6:%.+]] = "qb.matmul"([[V5]], [[V2]]) : (tensor<3x2xf64>, tensor<2x2xf64>) -> tensor<3x2xf64>
-// CHECK: return [[V0]], [[V6]] : tensor<2xf64>, tensor<3x2xf64>
+// CHECK: [[S:%.+]] = "qb.svd_s"(%arg0)
+// CHECK: [[U:%.+]] = "qb.svd_u"(%arg0)
+// CHECK: [[VH:%.+]] = "qb.svd_vh"(%arg0)
+// CHECK: [[APART:%.+]] = "qb.pad"(%arg1) {high = array<i64: 0>, interior = array<i64: 2>, low = array<i64: 0>}
+// CHECK: [[DIAGONAL:%.+]] = "qb.reshape"([[APART]])
+// CHECK: [[LEFT:%.+]] = "qb.matmul"([[U]], [[DIAGONAL]])
+// CHECK: [[ABAR:%.+]] = "qb.matmul"([[LEFT]], [[VH]])
+// CHECK: return [[S]], [[ABAR]]
 func.func @svd_s(%a: tensor<3x2xf64>) -> tensor<2xf64> {
   %0 = "qb.svd_s"(%a) : (tensor<3x2xf64>) -> tensor<2xf64>
   return %0 : tensor<2xf64>
 }
 
+// Transposed, with w = (u^T ubar) / ((s_j - s_i) (s_i + s_j)) off the diagonal and o = ubar / s:
+// abar = (o + u (w s + (s w)^T - u^T o)) v^T
 // CHECK-LABEL: func.func @svd_u(
-// CHECK: [[V0:%.+]] = "qb.svd_u"(%arg0) : (tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V1:%.+]] = "qb.svd_s"(%arg0) : (tensor<3x2xf64>) -> tensor<2xf64>
-// CHECK: [[V2:%.+]] = "qb.svd_vh"(%arg0) : (tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V3:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V4:%.+]] = "qb.reshape"([[V1]]) : (tensor<2xf64>) -> tensor<2x1xf64>
-// CHECK: [[V5:%.+]] = "qb.reshape"([[V1]]) : (tensor<2xf64>) -> tensor<1x2xf64>
-// CHECK: [[V6:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V7:%.+]] = "qb.add"([[V5]], [[V4]]) : (tensor<1x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V8:%.+]] = "qb.sub"([[V5]], [[V4]]) : (tensor<1x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V9:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V10:%.+]] = "qb.add"([[V8]], [[V9]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V11:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>} : () -> tensor<f64>
-// CHECK: [[V12:%.+]] = "qb.div"([[V11]], [[V5]]) : (tensor<f64>, tensor<1x2xf64>) -> tensor<1x2xf64>
-// CHECK: [[V13:%.+]] = "qb.mul"(%arg1, [[V12]]) : (tensor<3x2xf64>, tensor<1x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V14:%.+]] = "qb.neg"([[V13]]) : (tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V15:%.+]] = "qb.matmul"([[V3]], [[V14]]) : (tensor<2x3xf64>, tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V16:%.+]] = "qb.matmul"([[V3]], %arg1) : (tensor<2x3xf64>, tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V17:%.+]] = "qb.ratio"([[V16]], [[V10]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V18:%.+]] = "qb.div"([[V11]], [[V7]]) : (tensor<f64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V19:%.+]] = "qb.mul"([[V17]], [[V18]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V20:%.+]] = "qb.mul"([[V19]], [[V6]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V21:%.+]] = "qb.mul"([[V20]], [[V4]]) : (tensor<2x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V22:%.+]] = "qb.transpose"([[V21]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V23:%.+]] = "qb.add"([[V15]], [[V22]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V24:%.+]] = "qb.mul"([[V20]], [[V5]]) : (tensor<2x2xf64>, tensor<1x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V25:%.+]] = "qb.add"([[V23]], [[V24]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V26:%.+]] = "qb.matmul"([[V0]], [[V25]]) : (tensor<3x2xf64>, tensor<2x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V27:%.+]] = "qb.add"([[V13]], [[V26]]) : (tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V28:%.+]] = "qb.matmul"([[V27]], [[V2]]) : (tensor<3x2xf64>, tensor<2x2xf64>) -> tensor<3x2xf64>
-// CHECK: return [[V0]], [[V28]] : tensor<3x2xf64>, tensor<3x2xf64>
+// CHECK: [[U:%.+]] = "qb.svd_u"(%arg0)
+// CHECK: [[S:%.+]] = "qb.svd_s"(%arg0)
+// CHECK: [[VH:%.+]] = "qb.svd_vh"(%arg0)
+// CHECK: [[UT:%.+]] = "qb.transpose"([[U]])
+// CHECK: [[ROW:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<1x2xf64>
+// CHECK: [[COLUMN:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<2x1xf64>
+// CHECK: [[SUM:%.+]] = "qb.add"([[ROW]], [[COLUMN]])
+// CHECK: [[SUMS:%.+]] = "qb.add"([[SUM]], {{%.+}})
+// CHECK: [[GAPS:%.+]] = "qb.add"({{%.+}}, {{%.+}})
+// CHECK: [[O:%.+]] = "qb.ratio"(%arg1, {{%.+}})
+// CHECK: [[MINUS:%.+]] = "qb.neg"([[O]])
+// CHECK: [[UTO:%.+]] = "qb.matmul"([[UT]], [[MINUS]])
+// CHECK: [[INNER:%.+]] = "qb.matmul"([[UT]], %arg1)
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[INNER]], [[GAPS]])
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[BYGAPS]], [[SUMS]])
+// CHECK: [[W:%.+]] = "qb.mul"([[BYSUMS]], {{%.+}})
+// CHECK: [[SW:%.+]] = "qb.mul"([[W]], [[COLUMN]])
+// CHECK: [[SWT:%.+]] = "qb.transpose"([[SW]])
+// CHECK: [[TWO:%.+]] = "qb.add"([[UTO]], [[SWT]])
+// CHECK: [[WS:%.+]] = "qb.mul"([[W]], [[ROW]])
+// CHECK: [[THREE:%.+]] = "qb.add"([[TWO]], [[WS]])
+// CHECK: [[ALONG:%.+]] = "qb.matmul"([[U]], [[THREE]])
+// CHECK: [[BOTH:%.+]] = "qb.add"([[O]], [[ALONG]])
+// CHECK: [[ABAR:%.+]] = "qb.matmul"([[BOTH]], [[VH]])
+// CHECK: return [[U]], [[ABAR]]
 func.func @svd_u(%a: tensor<3x2xf64>) -> tensor<3x2xf64> {
   %0 = "qb.svd_u"(%a) : (tensor<3x2xf64>) -> tensor<3x2xf64>
   return %0 : tensor<3x2xf64>
 }
 
+// The same without o, since nothing is orthogonal to a square u.
 // CHECK-LABEL: func.func @svd_u_full(
-// CHECK: [[V0:%.+]] = "qb.svd_u_full"(%arg0) : (tensor<2x3xf64>) -> tensor<2x2xf64>
-// CHECK: [[V1:%.+]] = "qb.svd_s"(%arg0) : (tensor<2x3xf64>) -> tensor<2xf64>
-// CHECK: [[V2:%.+]] = "qb.svd_vh"(%arg0) : (tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V3:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V4:%.+]] = "qb.reshape"([[V1]]) : (tensor<2xf64>) -> tensor<2x1xf64>
-// CHECK: [[V5:%.+]] = "qb.reshape"([[V1]]) : (tensor<2xf64>) -> tensor<1x2xf64>
-// CHECK: [[V6:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V7:%.+]] = "qb.add"([[V5]], [[V4]]) : (tensor<1x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V8:%.+]] = "qb.sub"([[V5]], [[V4]]) : (tensor<1x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V9:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V10:%.+]] = "qb.add"([[V8]], [[V9]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V11:%.+]] = "qb.matmul"([[V3]], %arg1) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V12:%.+]] = "qb.ratio"([[V11]], [[V10]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V13:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>} : () -> tensor<f64>
-// CHECK: [[V14:%.+]] = "qb.div"([[V13]], [[V7]]) : (tensor<f64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V15:%.+]] = "qb.mul"([[V12]], [[V14]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V16:%.+]] = "qb.mul"([[V15]], [[V6]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V17:%.+]] = "qb.mul"([[V16]], [[V4]]) : (tensor<2x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V18:%.+]] = "qb.transpose"([[V17]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V19:%.+]] = "qb.mul"([[V16]], [[V5]]) : (tensor<2x2xf64>, tensor<1x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V20:%.+]] = "qb.add"([[V18]], [[V19]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V21:%.+]] = "qb.matmul"([[V0]], [[V20]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V22:%.+]] = "qb.matmul"([[V21]], [[V2]]) : (tensor<2x2xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: return [[V0]], [[V22]] : tensor<2x2xf64>, tensor<2x3xf64>
+// CHECK: [[U:%.+]] = "qb.svd_u_full"(%arg0)
+// CHECK: [[UT:%.+]] = "qb.transpose"([[U]])
+// CHECK: [[INNER:%.+]] = "qb.matmul"([[UT]], %arg1)
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[INNER]], {{%.+}})
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[BYGAPS]], {{%.+}})
+// CHECK: [[ALONG:%.+]] = "qb.matmul"([[U]], {{%.+}})
+// CHECK: [[ABAR:%.+]] = "qb.matmul"([[ALONG]], {{%.+}})
+// CHECK: return [[U]], [[ABAR]]
 func.func @svd_u_full(%a: tensor<2x3xf64>) -> tensor<2x2xf64> {
   %0 = "qb.svd_u_full"(%a) : (tensor<2x3xf64>) -> tensor<2x2xf64>
   return %0 : tensor<2x2xf64>
 }
 
+// The formula of svd_u for the transposed matrix: abar is transposed, and vbar = vhbar^T.
 // CHECK-LABEL: func.func @svd_vh(
-// CHECK: [[V0:%.+]] = "qb.svd_vh"(%arg0) : (tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V1:%.+]] = "qb.svd_u"(%arg0) : (tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V2:%.+]] = "qb.svd_s"(%arg0) : (tensor<3x2xf64>) -> tensor<2xf64>
-// CHECK: [[V3:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V4:%.+]] = "qb.reshape"([[V2]]) : (tensor<2xf64>) -> tensor<2x1xf64>
-// CHECK: [[V5:%.+]] = "qb.reshape"([[V2]]) : (tensor<2xf64>) -> tensor<1x2xf64>
-// CHECK: [[V6:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V7:%.+]] = "qb.add"([[V5]], [[V4]]) : (tensor<1x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V8:%.+]] = "qb.sub"([[V5]], [[V4]]) : (tensor<1x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V9:%.+]] = "qb.constant"() {value = dense<{{.*}}> : tensor<2x2xf64>} : () -> tensor<2x2xf64>
-// CHECK: [[V10:%.+]] = "qb.add"([[V8]], [[V9]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V11:%.+]] = "qb.transpose"(%arg1) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V12:%.+]] = "qb.matmul"([[V0]], [[V11]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V13:%.+]] = "qb.ratio"([[V12]], [[V10]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V14:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>} : () -> tensor<f64>
-// CHECK: [[V15:%.+]] = "qb.div"([[V14]], [[V7]]) : (tensor<f64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V16:%.+]] = "qb.mul"([[V13]], [[V15]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V17:%.+]] = "qb.mul"([[V16]], [[V6]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V18:%.+]] = "qb.mul"([[V17]], [[V4]]) : (tensor<2x2xf64>, tensor<2x1xf64>) -> tensor<2x2xf64>
-// CHECK: [[V19:%.+]] = "qb.transpose"([[V18]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V20:%.+]] = "qb.mul"([[V17]], [[V5]]) : (tensor<2x2xf64>, tensor<1x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V21:%.+]] = "qb.add"([[V19]], [[V20]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V22:%.+]] = "qb.matmul"([[V3]], [[V21]]) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V23:%.+]] = "qb.transpose"([[V1]]) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V24:%.+]] = "qb.matmul"([[V22]], [[V23]]) : (tensor<2x2xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V25:%.+]] = "qb.transpose"([[V24]]) {axes = array<i64: 1, 0>} : (tensor<2x3xf64>) -> tensor<3x2xf64>
-// CHECK: return [[V0]], [[V25]] : tensor<2x2xf64>, tensor<3x2xf64>
+// CHECK: [[VH:%.+]] = "qb.svd_vh"(%arg0)
+// CHECK: [[U:%.+]] = "qb.svd_u"(%arg0)
+// CHECK: [[S:%.+]] = "qb.svd_s"(%arg0)
+// CHECK: [[VBAR:%.+]] = "qb.transpose"(%arg1)
+// CHECK: [[INNER:%.+]] = "qb.matmul"({{%.+}}, [[VBAR]])
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[INNER]], {{%.+}})
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[BYGAPS]], {{%.+}})
+// CHECK: [[ALONG:%.+]] = "qb.matmul"({{%.+}}, {{%.+}})
+// CHECK: [[ABART:%.+]] = "qb.matmul"([[ALONG]], {{%.+}})
+// CHECK: [[ABAR:%.+]] = "qb.transpose"([[ABART]])
+// CHECK: return [[VH]], [[ABAR]]
 func.func @svd_vh(%a: tensor<3x2xf64>) -> tensor<2x2xf64> {
   %0 = "qb.svd_vh"(%a) : (tensor<3x2xf64>) -> tensor<2x2xf64>
   return %0 : tensor<2x2xf64>
 }
 
+// Transposed, with n = -pbar; the tolerance has no influence:
+// abar = p^T n p^T + ((pbar + a^T p^T n) p^T p + p p^T (pbar + n p^T a^T))^T
 // CHECK-LABEL: func.func @pinv(
-// CHECK: [[V0:%.+]] = "qb.pinv"(%arg0, %arg1) : (tensor<3x2xf64>, tensor<f64>) -> tensor<2x3xf64>
-// CHECK: [[V1:%.+]] = "qb.transpose"([[V0]]) {axes = array<i64: 1, 0>} : (tensor<2x3xf64>) -> tensor<3x2xf64>
-// CHECK: [[V2:%.+]] = "qb.matmul"([[V0]], [[V1]]) : (tensor<2x3xf64>, tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V3:%.+]] = "qb.matmul"([[V1]], [[V0]]) : (tensor<3x2xf64>, tensor<2x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V4:%.+]] = "qb.neg"(%arg2) : (tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V5:%.+]] = "qb.matmul"([[V1]], [[V4]]) : (tensor<3x2xf64>, tensor<2x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V6:%.+]] = "qb.transpose"(%arg0) {axes = array<i64: 1, 0>} : (tensor<3x2xf64>) -> tensor<2x3xf64>
-// CHECK: [[V7:%.+]] = "qb.matmul"([[V6]], [[V5]]) : (tensor<2x3xf64>, tensor<3x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V8:%.+]] = "qb.add"(%arg2, [[V7]]) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V9:%.+]] = "qb.matmul"([[V4]], [[V1]]) : (tensor<2x3xf64>, tensor<3x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V10:%.+]] = "qb.matmul"([[V9]], [[V6]]) : (tensor<2x2xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V11:%.+]] = "qb.add"(%arg2, [[V10]]) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V12:%.+]] = "qb.transpose"([[V3]]) {axes = array<i64: 1, 0>} : (tensor<3x3xf64>) -> tensor<3x3xf64>
-// CHECK: [[V13:%.+]] = "qb.matmul"([[V8]], [[V12]]) : (tensor<2x3xf64>, tensor<3x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V14:%.+]] = "qb.transpose"([[V2]]) {axes = array<i64: 1, 0>} : (tensor<2x2xf64>) -> tensor<2x2xf64>
-// CHECK: [[V15:%.+]] = "qb.matmul"([[V14]], [[V11]]) : (tensor<2x2xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V16:%.+]] = "qb.add"([[V13]], [[V15]]) : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
-// CHECK: [[V17:%.+]] = "qb.matmul"([[V5]], [[V1]]) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V18:%.+]] = "qb.transpose"([[V16]]) {axes = array<i64: 1, 0>} : (tensor<2x3xf64>) -> tensor<3x2xf64>
-// CHECK: [[V19:%.+]] = "qb.add"([[V17]], [[V18]]) : (tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
-// CHECK: [[V20:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>} : () -> tensor<f64>
-// CHECK: return [[V0]], [[V19]], [[V20]] : tensor<2x3xf64>, tensor<3x2xf64>, tensor<f64>
+// CHECK: [[P:%.+]] = "qb.pinv"(%arg0, %arg1)
+// CHECK: [[PT:%.+]] = "qb.transpose"([[P]])
+// CHECK: [[PPT:%.+]] = "qb.matmul"([[P]], [[PT]])
+// CHECK: [[PTP:%.+]] = "qb.matmul"([[PT]], [[P]])
+// CHECK: [[N:%.+]] = "qb.neg"(%arg2)
+// CHECK: [[PTN:%.+]] = "qb.matmul"([[PT]], [[N]])
+// CHECK: [[AT:%.+]] = "qb.transpose"(%arg0)
+// CHECK: [[ATPTN:%.+]] = "qb.matmul"([[AT]], [[PTN]])
+// CHECK: [[LEFT:%.+]] = "qb.add"(%arg2, [[ATPTN]])
+// CHECK: [[NPT:%.+]] = "qb.matmul"([[N]], [[PT]])
+// CHECK: [[NPTAT:%.+]] = "qb.matmul"([[NPT]], [[AT]])
+// CHECK: [[RIGHT:%.+]] = "qb.add"(%arg2, [[NPTAT]])
+// CHECK: [[PTPT:%.+]] = "qb.transpose"([[PTP]])
+// CHECK: [[ONE:%.+]] = "qb.matmul"([[LEFT]], [[PTPT]])
+// CHECK: [[PPTT:%.+]] = "qb.transpose"([[PPT]])
+// CHECK: [[TWO:%.+]] = "qb.matmul"([[PPTT]], [[RIGHT]])
+// CHECK: [[SUM:%.+]] = "qb.add"([[ONE]], [[TWO]])
+// CHECK: [[DIRECT:%.+]] = "qb.matmul"([[PTN]], [[PT]])
+// CHECK: [[SUMT:%.+]] = "qb.transpose"([[SUM]])
+// CHECK: [[ABAR:%.+]] = "qb.add"([[DIRECT]], [[SUMT]])
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
+// CHECK: return [[P]], [[ABAR]], [[ZERO]]
 func.func @pinv(%a: tensor<3x2xf64>, %b: tensor<f64>) -> tensor<2x3xf64> {
   %0 = "qb.pinv"(%a, %b) : (tensor<3x2xf64>, tensor<f64>) -> tensor<2x3xf64>
   return %0 : tensor<2x3xf64>

@@ -38,15 +38,20 @@ func.func @cumsum(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
 // CHECK-LABEL: func.func @max(
 // CHECK: [[R:%.+]] = "qb.max"(%arg0) {axis = array<i64: 0>}
 // CHECK: [[W:%.+]] = "qb.broadcast"([[R]]) : (tensor<3xf64>) -> tensor<2x3xf64>
-// CHECK: [[AT:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "equal"}
+// CHECK: [[MISS:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "less"}
 // CHECK: [[Z:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<2x3xf64>}
-// CHECK: [[M:%.+]] = "qb.cast"([[AT]])
+// CHECK: [[M:%.+]] = "qb.cast"([[MISS]])
 // CHECK: [[N:%.+]] = "qb.sum"([[M]]) {axis = array<i64: 0>} : (tensor<2x3xf64>) -> tensor<3xf64>
+// CHECK: [[C0:%.+]] = "qb.constant"() {value = dense<2.000000e+00> : tensor<f64>}
+// CHECK: [[TIES:%.+]] = "qb.sub"([[C0]], [[N]])
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[D:%.+]] = "qb.where"([[U]], [[NAN]], [[TIES]])
 // CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
-// CHECK: [[Q:%.+]] = "qb.div"([[ONE]], [[N]])
+// CHECK: [[Q:%.+]] = "qb.div"([[ONE]], [[D]])
 // CHECK: [[S:%.+]] = "qb.mul"(%arg1, [[Q]])
 // CHECK: [[V:%.+]] = "qb.broadcast"([[S]]) : (tensor<3xf64>) -> tensor<2x3xf64>
-// CHECK: [[C:%.+]] = "qb.where"([[AT]], [[V]], [[Z]])
+// CHECK: [[C:%.+]] = "qb.where"([[MISS]], [[Z]], [[V]])
 // CHECK: return [[R]], [[C]]
 func.func @max(%x: tensor<2x3xf64>) -> tensor<3xf64> {
   %0 = "qb.max"(%x) {axis = array<i64: 0>} : (tensor<2x3xf64>) -> tensor<3xf64>
@@ -57,16 +62,21 @@ func.func @max(%x: tensor<2x3xf64>) -> tensor<3xf64> {
 // CHECK: [[R:%.+]] = "qb.min"(%arg0) {axis = array<i64: 1>}
 // CHECK: [[K:%.+]] = "qb.reshape"([[R]]) : (tensor<2xf64>) -> tensor<2x1xf64>
 // CHECK: [[W:%.+]] = "qb.broadcast"([[K]]) : (tensor<2x1xf64>) -> tensor<2x3xf64>
-// CHECK: [[AT:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "equal"}
+// CHECK: [[MISS:%.+]] = "qb.compare"(%arg0, [[W]]) {kind = "greater"}
 // CHECK: [[Z:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<2x3xf64>}
-// CHECK: [[M:%.+]] = "qb.cast"([[AT]])
+// CHECK: [[M:%.+]] = "qb.cast"([[MISS]])
 // CHECK: [[N:%.+]] = "qb.sum"([[M]]) {axis = array<i64: 1>} : (tensor<2x3xf64>) -> tensor<2xf64>
+// CHECK: [[C0:%.+]] = "qb.constant"() {value = dense<3.000000e+00> : tensor<f64>}
+// CHECK: [[TIES:%.+]] = "qb.sub"([[C0]], [[N]])
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[D:%.+]] = "qb.where"([[U]], [[NAN]], [[TIES]])
 // CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
-// CHECK: [[Q:%.+]] = "qb.div"([[ONE]], [[N]])
+// CHECK: [[Q:%.+]] = "qb.div"([[ONE]], [[D]])
 // CHECK: [[S:%.+]] = "qb.mul"(%arg1, [[Q]])
 // CHECK: [[L:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<2x1xf64>
 // CHECK: [[V:%.+]] = "qb.broadcast"([[L]]) : (tensor<2x1xf64>) -> tensor<2x3xf64>
-// CHECK: [[C:%.+]] = "qb.where"([[AT]], [[V]], [[Z]])
+// CHECK: [[C:%.+]] = "qb.where"([[MISS]], [[Z]], [[V]])
 // CHECK: return [[R]], [[C]]
 func.func @min(%x: tensor<2x3xf64>) -> tensor<2xf64> {
   %0 = "qb.min"(%x) {axis = array<i64: 1>} : (tensor<2x3xf64>) -> tensor<2xf64>

@@ -1,0 +1,83 @@
+"""What an eager op costs beside the NumPy call that does its work.
+
+    python benchmarks/eager.py [--only NAME]
+
+For each op, on 4 and on a million doubles: microseconds of quabla and of NumPy, the best of many batches taken in turns.
+The bar is 2 microseconds over NumPy on few elements, and nothing but noise on many: no further pass over memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import timeit
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import quabla as qb
+
+Calls = tuple[Callable[[], Any], Callable[[], Any]]
+
+
+def calls(n: int) -> dict[str, Calls]:
+    """Each op on arrays of n elements (matrices of about as many), by quabla and by NumPy."""
+    x, y = np.linspace(0.1, 0.9, n), np.linspace(0.2, 0.7, n)
+    side = min(int(n**0.5), 200)
+    m, v = np.linspace(0.1, 0.9, side * side).reshape(side, side), np.linspace(0.2, 0.7, side)
+    qx, qy, qm, qv = map(qb.array, (x, y, m, v))
+    mask, qmask = x < y, qx < qy
+    half = n // 2
+    return {
+        "x + y": (lambda: qx + qy, lambda: x + y),
+        "x * y": (lambda: qx * qy, lambda: x * y),
+        "x / y": (lambda: qx / qy, lambda: x / y),
+        "x + 2.0": (lambda: qx + 2.0, lambda: x + 2.0),
+        "2 * x": (lambda: 2 * qx, lambda: 2 * x),
+        "x ** 2": (lambda: qx**2, lambda: x**2),
+        "-x": (lambda: -qx, lambda: -x),
+        "sqrt": (lambda: qb.sqrt(qx), lambda: np.sqrt(x)),
+        "sin": (lambda: qb.sin(qx), lambda: np.sin(x)),
+        "exp": (lambda: qb.exp(qx), lambda: np.exp(x)),
+        "maximum": (lambda: qb.maximum(qx, qy), lambda: np.maximum(x, y)),
+        "x < y": (lambda: qx < qy, lambda: x < y),
+        "where": (lambda: qb.where(qmask, qx, qy), lambda: np.where(mask, x, y)),
+        "sum": (lambda: qb.sum(qx), lambda: np.sum(x)),
+        "mean": (lambda: qb.mean(qx), lambda: np.mean(x)),
+        "sum, axis 0": (lambda: qm.sum(axis=0), lambda: m.sum(axis=0)),
+        "matrix @ matrix": (lambda: qm @ qm, lambda: m @ m),
+        "matrix by vector": (lambda: qb.matmul(qm, qv), lambda: np.matmul(m, v)),
+        "reshape": (lambda: qb.reshape(qx, (2, half)), lambda: np.reshape(x, (2, half))),
+        "m.T": (lambda: qm.T, lambda: m.T),
+        "x[0]": (lambda: qx[0], lambda: x[0]),
+        "x[1:half]": (lambda: qx[1:half], lambda: x[1:half]),
+        "m[:, 0]": (lambda: qm[:, 0], lambda: m[:, 0]),
+    }
+
+
+def measure(ours: Callable[[], Any], numpys: Callable[[], Any]) -> tuple[float, float]:
+    """Microseconds of both calls."""
+    timers = timeit.Timer(ours), timeit.Timer(numpys)
+    number = max(1, int(2e-4 / timers[0].timeit(1)))
+    best = [float("inf"), float("inf")]
+    for _ in range(200):
+        for i, timer in enumerate(timers):
+            best[i] = min(best[i], timer.timeit(number) / number)
+    return best[0] * 1e6, best[1] * 1e6
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="")
+    only = parser.parse_args().only
+    few, many = calls(4), calls(1_000_000)
+    print(f"{'':18s}{'4 elements':>27s}{'1e6 elements':>30s}   (quabla, NumPy, difference, us)")
+    for name in few:
+        if only in name:
+            row = [measure(*few[name]), measure(*many[name])]
+            print(f"{name:18s}" + "   ".join(f"{q:9.2f}{p:9.2f}{q - p:9.2f}" for q, p in row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Programs whose state stays in the engine's buffers from call to call, such as a step of training.
+
+The first arguments of such a program are its state, and its first results the next state. A call copies no state: the
+plan writes into a second set of buffers, which then changes places with the first, and XLA gets the buffers to write over
+(donation).
+
+A call takes effect in one operation of the interpreter, an ``append`` or ``extend`` of a deque of length one: whatever
+exception ends a call, an interrupt by the user among them, the state is that before or after it and never between.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from quabla import errors
+from quabla.config import config
+from quabla.ops.types import TensorType
+from quabla.runtime.cpu import compiled, estimate
+from quabla.tracing.chains import fits
+from quabla.tracing.graph import Graph, TraceTensor
+from quabla.tracing.plan import LARGE, Plan, execute
+from quabla.transforms.staging import captured_array
+
+__all__ = ["Resident"]
+
+
+class Engine(Protocol):
+    """Runs the program on its own state.
+
+    Attributes:
+        name: ``"numpy"`` or ``"xla"``.
+        calls: the number of calls that led to the state.
+    """
+
+    name: str
+
+    @property
+    def calls(self) -> int: ...
+
+    def advance(self, arrays: Sequence[Any]) -> list[Any]:
+        """One call with these further arguments; returns the further results, to be read before the next call."""
+        ...
+
+    def state(self) -> list[Any]:
+        """Copies of the state."""
+        ...
+
+
+class Resident:
+    """A program with its state, on the CPU.
+
+    Which engine runs a call follows ``config.cpu_engine``. With ``"auto"`` it depends on the number of calls alone,
+    so that a state that is put back later continues on the same engine, bit for bit.
+
+    Args:
+        graph: a finished graph. Its first ``count`` results have the types of its first ``count`` arguments.
+        count: the number of arrays in the state.
+    """
+
+    __slots__ = ("_captured", "_count", "_engine", "_from_call", "_graph", "_plan", "_step")
+
+    def __init__(self, graph: Graph, count: int) -> None:
+        self._graph: Final = graph
+        self._count: Final = count
+        self._captured: Final = [captured_array(x) for x in graph.captures]
+        self._plan: Final = StepPlan(graph, count)
+        gain, cost = estimate(self._plan)
+        self._from_call = cost / gain if gain > 0.0 else np.inf
+        self._step: Any = None
+        self._engine: Engine | None = None
+
+    @property
+    def calls(self) -> int:
+        """The number of calls that led to the state."""
+        return self._current().calls
+
+    @property
+    def engine(self) -> str:
+        """The engine that holds the state."""
+        return self._current().name
+
+    def _current(self) -> Engine:
+        assert self._engine is not None, "put has not been called"
+        return self._engine
+
+    def put(self, arrays: Sequence[Any], calls: int) -> None:
+        """Replace the state; the arrays are copied, in C order: sums depend on the order by their rounding."""
+        if len(arrays) != self._count:
+            raise errors.QuablaError(f"the state has {self._count} arrays, got {len(arrays)}")
+        self._engine = self._on(self._wanted(calls), [np.array(a, order="C") for a in arrays], calls)
+
+    def state(self) -> list[Any]:
+        """Copies of the state."""
+        return self._current().state()
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """Advance the state; returns the further results, which must be read before the next call."""
+        engine = self._current()
+        if engine.name != (wanted := self._wanted(engine.calls)):
+            engine = self._engine = self._on(wanted, engine.state(), engine.calls)
+        return engine.advance([*arrays, *self._captured])
+
+    def _wanted(self, calls: int) -> str:
+        """The engine of the call after this many."""
+        if config.cpu_engine == "auto":
+            return "numpy" if calls < self._from_call else "xla"
+        return config.cpu_engine
+
+    def _on(self, name: str, arrays: list[Any], calls: int) -> Engine:
+        """An engine with this state, which may be written over."""
+        if name == "xla":
+            try:
+                self._step = self._step or compiled(self._graph, self._count)
+            except errors.UnsupportedOperationError:
+                if config.cpu_engine == "xla":
+                    raise
+                self._from_call = np.inf
+            else:
+                return OnXla(self._step, self._count, arrays, calls)
+        return OnPlan(self._plan, arrays, calls)
+
+
+class OnPlan:
+    """The state in two sets of NumPy arrays, of which a call reads one and writes the other."""
+
+    __slots__ = ("_latest", "_plan", "_sets")
+
+    name = "numpy"
+
+    def __init__(self, plan: StepPlan, arrays: list[Any], calls: int) -> None:
+        self._plan: Final = plan
+        self._sets: Final = (arrays, [np.empty_like(a) for a in arrays])
+        # Which set is the state, the further results, and the number of calls.
+        self._latest: Final[deque[tuple[int, list[Any], int]]] = deque([(0, [], calls)], maxlen=1)
+
+    @property
+    def calls(self) -> int:
+        return self._latest[0][2]
+
+    def advance(self, arrays: Sequence[Any]) -> list[Any]:
+        which, _, calls = self._latest[0]
+        results = self._plan.advance([*self._sets[which], *arrays], self._sets[1 - which])
+        self._latest.append((1 - which, results, calls + 1))
+        return results
+
+    def state(self) -> list[Any]:
+        return [a.copy() for a in self._sets[self._latest[0][0]]]
+
+
+class OnXla:
+    """The state in XLA's buffers, which each call writes over."""
+
+    __slots__ = ("_consume", "_count", "_latest", "_step")
+
+    name = "xla"
+
+    def __init__(self, step: Any, count: int, arrays: list[Any], calls: int) -> None:
+        self._step: Final = step
+        self._count: Final = count
+        self._consume: Final = operator.methodcaller("consume_with_handlers", step.handlers)
+        # The state's buffers and those of the further results, and the number of calls.
+        self._latest: Final[deque[tuple[list[Any], int]]] = deque([(step.place(arrays), calls)], maxlen=1)
+
+    @property
+    def calls(self) -> int:
+        return self._latest[0][1]
+
+    def advance(self, arrays: Sequence[Any]) -> list[Any]:
+        buffers, calls = self._latest[0]
+        operands = [*buffers[: self._count], *self._step.place(arrays, self._count)]
+        with self._step.errors():
+            # All in C: an interrupt comes before or after.
+            self._latest.extend(
+                zip(map(self._consume, map(self._step.execute, (operands,))), (calls + 1,), strict=True)
+            )
+        return [np.asarray(b) for b in self._latest[0][0][self._count :]]
+
+    def state(self) -> list[Any]:
+        # A view that stays alive would keep XLA from writing over the buffer.
+        return [np.array(b) for b in self._latest[0][0][: self._count]]
+
+
+class StepPlan(Plan):
+    """A plan that writes its first results into given arrays and keeps large temporary ones for the next call.
+
+    So it may not run in two threads at once.
+    """
+
+    def __init__(self, graph: Graph, count: int) -> None:
+        self._count: Final = count
+        self._states: Final = list(graph.outs[:count])
+        self._into: Final[dict[TraceTensor, int]] = {}
+        # The temporary array that holds a node's value, and those that nothing needs any more, by slot.
+        self._held: Final[dict[TraceTensor, int]] = {}
+        self._free: Final[dict[TensorType, list[int]]] = {}
+        super().__init__(graph)
+        self._copied: Final = [i for i, x in enumerate(self._states) if x not in self._into]
+        self._written: Final = [(self._into[x], i) for i, x in enumerate(self._states) if x in self._into]
+
+    def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
+        over = super()._target(n, dying)
+        place = self._place(n)
+        if fits(n):  # a chain has arrays of its own, and may write over any that is dropped: those stay out of here
+            return over if place is None else place
+        if place is not None:
+            over = place
+        elif over is None and n.type.size >= LARGE:
+            free = self._free.get(n.type)
+            slot = free.pop() if free else self._new(np.empty(n.type.shape, n.type.dtype.numpy))
+            over = self._held[n] = slot
+        for k in dying & self._held.keys():
+            slot = self._held.pop(k)
+            if self._slots[k] == over:
+                self._held[n] = slot
+            else:
+                self._free.setdefault(k.type, []).append(slot)
+        return over
+
+    def _place(self, n: TraceTensor) -> int | None:
+        if self._states.count(n) != 1:
+            return None
+        if n not in self._into:
+            self._into[n] = self._new(None)
+        return self._into[n]
+
+    def _new(self, array: Any) -> int:
+        """A further slot."""
+        self._initial.append(array)
+        return len(self._initial) - 1
+
+    def advance(self, arrays: Sequence[Any], into: Sequence[Any]) -> list[Any]:
+        """Run; the first results go to ``into``, the others are returned."""
+        v = self.frame(arrays)
+        for slot, i in self._written:
+            v[slot] = into[i]
+        with np.errstate(all="ignore"):
+            execute(self.steps, v)
+        for i in self._copied:
+            np.copyto(into[i], v[self.outputs[i]])
+        return [v[i] for i in self.outputs[self._count :]]

@@ -1,0 +1,1 @@
+"""Iterative solvers: linear systems without a matrix, and roots of functions."""
