@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from control_programs import POINT, PROGRAMS as CONTROL, REVERSIBLE
-from samples import CASES, IDS, arrays, op_function, sample_dtypes, smooth_function, tensor
+from samples import CASES, IDS, arrays, op_function, sample_dtypes, smooth_function, special_operands, tensor
 
 import quabla as qb
 from quabla.ops.types import tensor_type
@@ -263,8 +263,10 @@ EDGES = [
 def _special() -> Iterator[EngineProgram]:
     for op, sample in {op.name: (op, op.samples[0]) for op, _ in CASES if op.special}.values():
         f = op_function(op, sample)
-        columns = [f32(c) for c in zip(*(inputs for inputs, _ in op.special), strict=True)]
-        yield EngineProgram(op.name, f, tuple(columns))
+        rows = [special_operands(inputs, np.float32) for inputs, _ in op.special]
+        yield EngineProgram(
+            op.name, f, tuple(qb.array(np.stack([x.numpy() for x in c])) for c in zip(*rows, strict=True))
+        )
 
 
 SPECIAL = list(_special())

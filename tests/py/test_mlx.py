@@ -292,8 +292,9 @@ def test_training_continues_from_a_file_bit_for_bit(tmp_path):
 
 
 def test_training_in_float64_warns():
-    with pytest.warns(UserWarning, match=f"^{FLOAT32}$"):
+    with pytest.warns(UserWarning, match=f"^{FLOAT32}$") as caught:
         trainer = qb.optim.Trainer(lambda p: qb.sum(p * p), qb.array([1.0, 2.0]), qb.optim.SGD(0.25), device="mlx")
+    assert len(caught) == 1
     assert trainer.fit(4) == [5.0, 1.25, 0.3125, 0.078125]
     assert trainer.params.dtype is qb.float64
     with pytest.raises(qb.UnsupportedOperationError, match="Trainer: mlx has no float64 arithmetic"):
