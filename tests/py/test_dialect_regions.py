@@ -411,7 +411,7 @@ def test_captured_values_come_in_the_order_of_their_use():
         (CHOICE, "neg(%1)", "neg(%2)", 6, 12, "neg: %2 is not defined before this line"),
         (REPEAT, "yield %4", "yield %3", 6, 9, "yield: must be given tensor<i1>, got tensor<f64>"),
         (REPEAT, "kind=less) : tensor<i1>", "kind=less, lower=1) : tensor<i1>", 5, 35, "compare: has no attribute 'lower'"),
-        (REPEAT, "while(%0, %1)", "while(%0, lower=1)", 3, 16, "while: expected an operand such as '%0', got 'lower=1)'"),
+        (REPEAT, "while(%0, %1)", "while(%0, lower=1)", 3, 16, "while: expected 'bound', got 'lower=1)'"),
         (CHOICE, "%3 = neg", "%3, %9 = neg", 6, 12, "neg: it has one result, got names for 2"),
     ],
 )  # fmt: skip
