@@ -223,7 +223,7 @@ class Problem:
             return self._run(values[:count], function, values[count:], final=True)
 
         key = ("odeint", self._settings.key(), self._has_times, self._state.type, tuple(self._state.types))
-        return self._answer(run_cached(key, function.body, [*self._inputs, *arrays], emit), traced=False)
+        return self._answer(run_cached(key, [function.body], [*self._inputs, *arrays], emit), traced=False)
 
     def _evaluate(self, leaves: Sequence[Value], t: Value, arrays: Sequence[Value]) -> list[Value]:
         """Call the user's function."""

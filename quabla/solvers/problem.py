@@ -17,13 +17,11 @@ from quabla.ops.elementwise import sqrt
 from quabla.ops.linalg import matmul
 from quabla.ops.reductions import sum as total
 from quabla.ops.shaping import CONCAT, RESHAPE
-from quabla.tracing.graph import Body, Graph, RegionNode
-from quabla.tracing.plan import Plan
-from quabla.tracing.trace import Arguments, ShapeDtype, Traced, array_leaf, trace
-from quabla.transforms.bodies import holds_call
-from quabla.transforms.expansion import expanded
+from quabla.tracing.graph import Body, Graph
+from quabla.tracing.trace import Arguments, array_leaf
 from quabla.transforms.implicit import with_common_captures
-from quabla.transforms.staging import StagedProgram, captured_array, check_callable
+from quabla.transforms.programs import run_cached
+from quabla.transforms.staging import check_callable
 
 __all__ = [
     "KEPT",
@@ -271,53 +269,13 @@ def solved(
     if dispatch.emitters.graphs:
         outcome = Outcome(*emit(bodies, operands))
     else:
-        program = _program(bodies, operands, emit, options)
-        outcome = Outcome(*program([captured_array(x) for x in operands]))
+        outcome = Outcome(*run_cached(options, bodies, operands, lambda values: tuple(emit(bodies, values))))
         if not info and not outcome.success.item():
             fail(outcome)
     x = unknown.rebuild(outcome.x)
     if not info:
         return x
     return x, {"iterations": outcome.iterations, "residual_norm": outcome.residual, "success": outcome.success}
-
-
-#: Programs of eager calls, by the structure of the user's functions: what is called again is not traced again.
-_programs: Final[dict[Any, StagedProgram]] = {}
-_KEPT_PROGRAMS: Final = 64
-
-
-def _program(bodies: Sequence[Body], operands: Sequence[Value], emit: Any, options: tuple[Any, ...]) -> StagedProgram:
-    # A call in a body has a rule of its own, which is no structure that could be compared.
-    key = None if any(map(holds_call, bodies)) else (options, *[x.type for x in operands], *map(structure, bodies))
-    program = _programs.get(key)
-    if program is None:
-        like = Arguments([ShapeDtype(x.type.shape, x.type.dtype) for x in operands])
-        traced = trace(lambda *values: tuple(emit(bodies, values)), like)
-        graph = expanded(traced.graph)  # without rules, which hold on to the arrays of this call
-        # The plan, whatever the engine: most programs run too seldom to be worth compiling.
-        program = StagedProgram(Traced(graph, traced.result), Plan(graph))
-        if key is not None:
-            _programs[key] = program
-            for oldest in list(_programs)[:-_KEPT_PROGRAMS]:
-                _programs.pop(oldest, None)
-    return program
-
-
-def structure(body: Body) -> tuple[Any, ...]:
-    """What bodies that compute the same in the same way have in common."""
-    number: dict[Any, int] = {}
-    nodes: list[Any] = []
-    for a in body.args:
-        number[a] = len(number)
-    for n in body.nodes:
-        regions: list[Any] = []
-        results: Sequence[Any] = (n,)
-        if isinstance(n, RegionNode):
-            regions, results = list(map(structure, n.regions)), n.results
-        nodes.append((n.op, tuple([number[k] for k in n.operands]), n.params, *regions))
-        for r in results:
-            number[r] = len(number)
-    return tuple([a.type for a in body.args]), tuple(nodes), tuple([number[o] for o in body.outs])
 
 
 def history_of(outcome: Outcome) -> str:

@@ -25,18 +25,22 @@ _lock: Final = threading.Lock()
 
 
 def run_cached(
-    key: tuple[Hashable, ...], body: Body, operands: Sequence[Value], emit: Callable[[Sequence[Value]], Any]
+    key: tuple[Hashable, ...],
+    bodies: Sequence[Body],
+    operands: Sequence[Value],
+    emit: Callable[[Sequence[Value]], Any],
 ) -> Any:
     """Run a program at eager operands.
 
     Args:
-        key: everything beside ``body`` and the operands' types that ``emit`` depends on.
-        body: the user's function, of which ``emit`` makes the program.
+        key: everything beside ``bodies`` and the operands' types that ``emit`` depends on.
+        bodies: the user's functions, of which ``emit`` makes the program.
         operands: the program's inputs.
         emit: emits the program at traced operands, and returns its result.
     """
     program = None
-    whole = None if holds_call(body) else (key, *[x.type for x in operands], structure(body))
+    # A call in a body has a rule of its own, which is no structure that could be compared.
+    whole = None if any(map(holds_call, bodies)) else (key, *[x.type for x in operands], *map(structure, bodies))
     if whole is not None:
         with _lock:
             program = _programs.pop(whole, None)

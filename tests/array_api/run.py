@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-#: What has no counterpart here. float32 too: the tests mix it with float64, which is an error here.
+#: What has no counterpart here. float32 and int32 too, which the tests mix with wider ones, an error here; and int64, which
+#: they take for the dtype of 0.
 ABSENT = [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)] + ["float32", "complex64", "complex128"]
 CHANGES = {
     "dtype_helpers.py": {

@@ -1,5 +1,8 @@
 """``odeint``: what it returns, how it fails, and what runs it."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -305,3 +308,15 @@ def test_times_of_another_dtype_are_refused():
 def test_a_message_names_the_users_line():
     with pytest.raises(TypeError, match=r"test_ode\.py:\d+"):
         odeint(lambda y, t: [y, y], 1.0, (0.0, 1.0), steps=2)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dopri5", "radau"])
+def test_kept_programs_do_not_keep_arrays(method):
+    def solve():
+        a = qb.array(np.full(40, 0.5))
+        odeint(lambda y, t: -a * y, np.ones(40), (0.0, 1.0), method=method, **({"steps": 5} if method == "rk4" else {}))
+        return weakref.ref(a)
+
+    gone = solve()
+    gc.collect()
+    assert gone() is None

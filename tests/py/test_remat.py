@@ -270,5 +270,5 @@ def test_misuse():
         qb.jit(qb.checkpoint(lambda x: x, static_argnums=0))(X)
     with pytest.raises(TypeError, match="name them in static_argnums"):
         qb.checkpoint(lambda x, s: x)(X, "text")
-    with pytest.raises(ValueError, match="reverse mode needs the number of iterations"):
+    with pytest.raises(ValueError, match="reverse mode needs a bound on the number of iterations"):
         qb.grad(qb.checkpoint(lambda x: qb.while_loop(lambda c: c < 9.0, lambda c: c * x, x)))(2.0)

@@ -105,3 +105,63 @@ func.func @max(%x: tensor<3xi32>) -> tensor<i32> {
   %0 = "qb.max"(%x) {axis = array<i64: 0>} : (tensor<3xi32>) -> tensor<i32>
   return %0 : tensor<i32>
 }
+
+// CHECK-LABEL: func.func public @scatter_max(
+// CHECK: "stablehlo.scatter"(%arg0, %{{.+}}, %arg2)
+// CHECK: stablehlo.maximum
+func.func @scatter_max(%x: tensor<4xf64>, %i: tensor<5x1xi64>, %u: tensor<5xf64>) -> tensor<4xf64> {
+  %0 = "qb.scatter_nd_max"(%x, %i, %u) {axes = array<i64: 0>, outside = "drop", unique = false} : (tensor<4xf64>, tensor<5x1xi64>, tensor<5xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// A write that clamps does so before StableHLO's scatter, which would drop it.
+// CHECK-LABEL: func.func public @scatter_min(
+// CHECK: [[I:%.+]] = stablehlo.clamp
+// CHECK: "stablehlo.scatter"(%arg0, [[I]], %arg2)
+// CHECK: stablehlo.minimum
+func.func @scatter_min(%x: tensor<4xf64>, %i: tensor<5x1xi64>, %u: tensor<5xf64>) -> tensor<4xf64> {
+  %0 = "qb.scatter_nd_min"(%x, %i, %u) {axes = array<i64: 0>, outside = "clamp", unique = false} : (tensor<4xf64>, tensor<5x1xi64>, tensor<5xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// The least position at which the maximum stands, or NaN.
+// CHECK-LABEL: func.func public @argmax(
+// CHECK: stablehlo.reduce(%arg0
+// CHECK-SAME: applies stablehlo.maximum
+// CHECK: stablehlo.compare EQ, %arg0,
+// CHECK: stablehlo.compare NE, %arg0, %arg0
+// CHECK: [[AT:%.+]] = stablehlo.select
+// CHECK: stablehlo.reduce([[AT]]
+// CHECK-SAME: applies stablehlo.minimum
+func.func @argmax(%x: tensor<5xf64>) -> tensor<i64> {
+  %0 = "qb.argmax"(%x) {axis = 0 : i64} : (tensor<5xf64>) -> tensor<i64>
+  return %0 : tensor<i64>
+}
+
+// CHECK-LABEL: func.func public @argmin(
+// CHECK: stablehlo.reduce(%arg0
+// CHECK-SAME: applies stablehlo.minimum
+// CHECK-NOT: stablehlo.compare NE
+// CHECK: return
+func.func @argmin(%x: tensor<5xi64>) -> tensor<i64> {
+  %0 = "qb.argmin"(%x) {axis = 0 : i64} : (tensor<5xi64>) -> tensor<i64>
+  return %0 : tensor<i64>
+}
+
+// Three elements have four places, which two questions tell apart.
+// CHECK-LABEL: func.func public @searchsorted(
+// CHECK-COUNT-2: "stablehlo.gather"(%arg0,
+// CHECK-NOT: "stablehlo.gather"
+// CHECK: return
+func.func @searchsorted(%a: tensor<3xf64>, %v: tensor<2xf64>) -> tensor<2xi64> {
+  %0 = "qb.searchsorted"(%a, %v) {side = "left"} : (tensor<3xf64>, tensor<2xf64>) -> tensor<2xi64>
+  return %0 : tensor<2xi64>
+}
+
+// CHECK-LABEL: func.func public @cumprod(
+// CHECK: "stablehlo.reduce_window"(%arg0, %{{.+}}) <{padding = dense<{{\[\[}}3, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 4>}>
+// CHECK: stablehlo.multiply
+func.func @cumprod(%x: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = "qb.cumprod"(%x) {axis = 0 : i64} : (tensor<4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
