@@ -96,7 +96,6 @@ class Trainer:
         self._lock: Final = threading.RLock()
         graph = _step_graph(loss, self._treedef, leaves, optimizer, args)
         state = len(leaves) * (1 + len(optimizer.moments))
-        warn_of_float32(target, [x.type for x in (*leaves, *self._data.leaves) if not isinstance(x, (int, float))])
         self._steps: Final = resident_for(graph, state, target)
         moments = [np.zeros(t.shape) for _ in optimizer.moments for t in self._types]
         self._steps.put([*(x.data for x in leaves), *moments], 0)
