@@ -12,9 +12,9 @@ import quabla as qb
 MODULES = ["quabla", *(m.name for m in pkgutil.walk_packages(qb.__path__, "quabla."))]
 FUNCTIONS = {
     f"{module.__name__}.{name}": function
-    for module in (qb, qb.linalg, qb.optim, qb.random, qb.tree)
+    for module in (qb, qb.distributed, qb.linalg, qb.ode, qb.optim, qb.random, qb.tree)
     for name, function in ((n, getattr(module, n)) for n in dir(module))
-    if inspect.isfunction(function) and not name.startswith("__") and (module is qb or name in module.__all__)
+    if inspect.isfunction(function) and not name.startswith("_") and (module is qb or name in module.__all__)
 }
 
 
