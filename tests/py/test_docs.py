@@ -135,3 +135,16 @@ def test_tables_of_conventions_say_what_the_records_and_the_tests_say():
 
 if __name__ == "__main__":
     run_page(sys.argv[1])
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "quabla").glob("**/README.md")), ids=lambda p: p.parent.name)
+def test_the_page_of_a_folder_lists_its_modules(page):
+    text = page.read_text()
+    folder = page.parent
+    modules = [f for f in folder.rglob("*.py") if f.name != "__init__.py" and not _has_own_page(f, folder)]
+    assert modules
+    assert [m.name for m in modules if f"{m.relative_to(folder).as_posix()}`" not in text] == []
+
+
+def _has_own_page(module, folder):
+    return any((p / "README.md").exists() for p in module.parents if p.is_relative_to(folder) and p != folder)
