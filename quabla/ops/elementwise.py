@@ -211,8 +211,8 @@ MINIMUM: Final = binary_op(
 
 # ---- powers -------------------------------------------------------------------------------------
 
-#: Up to here repeated multiplication loses at most (n - 1) / 2 units in the last place, and is many times faster.
-MOST_PRODUCTS: Final = 8
+#: Up to here products are within two units in the last place, and many times faster than the general power.
+MOST_PRODUCTS: Final = 4
 
 
 def _by_products(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
@@ -302,7 +302,7 @@ POWI: Final = define(
         samples=tuple(Sample(((2, 3),), (n,), -0.9) for n in (2, 3, 7, 9, 1, 0)),
         special=(((-0.0,), 0.0), ((-INF,), INF), ((NAN,), NAN), ((-3.0,), 9.0)),
         domain=(REALS,),
-        ulps=5.0,  # by products, (n - 1) / 2 and more; above MOST_PRODUCTS, 1
+        ulps=2.0,
     )
 )
 
