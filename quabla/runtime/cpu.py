@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
+
+from numpy.lib import introspect
 
 from quabla import errors
 from quabla.config import config
@@ -15,9 +18,10 @@ from quabla.transforms.expansion import expanded
 
 __all__ = ["CpuEngine", "compiled", "estimate"]
 
-# A deterministic model of both engines, in microseconds, fitted to benchmarks/engines.py. It decides when compiling
-# pays; it never looks at a clock, so the same program makes the same choice on every run. On large arrays both
-# engines are bound by the same memory and NumPy's loops are as wide: what XLA saves is the cost of each kernel's call.
+# A deterministic model of both engines, in microseconds, fitted to benchmarks/engines.py and elements.py. It decides when
+# compiling pays; it never looks at a clock, so the same program makes the same choice on every run of a machine. XLA saves
+# the cost of each kernel's call and, on large arrays, passes over memory; NumPy's loops over some functions are as wide as
+# XLA's or wider, others take several passes.
 _PLAN_CALL: Final = 3.0
 _PLAN_OP: Final = 0.6
 _PLAN_TRIP: Final = 0.3  # an iteration of a loop, beside its ops
@@ -25,15 +29,39 @@ _PLAN_PRODUCT: Final = 1000.0  # waking BLAS's threads, which is worse the busie
 _XLA_CALL: Final = 14.0
 _XLA_OP: Final = 0.04
 _XLA_TRIP: Final = 0.1  # 0.02 where the whole loop is one kernel, up to 0.4 where its body is several
+_XLA_BYTE: Final = 1e-4  # of arguments and results, which are copied or new
 _COMPILE: Final = 60_000.0
 _COMPILE_OP: Final = 1_500.0
 _COMPILE_OP_SQUARED: Final = 0.1  # XLA takes 9 s for a chain of 8,000 ops and 65 s for one of 20,000
 
 
+#: What XLA saves an element of a large array; less than nothing where NumPy's kernel is the faster one.
+_SAVED_SIMPLE: Final = 4e-4
+_SAVED: Final = {
+    "cbrt": 0.006, "erf": 0.06, "erfc": 0.07, "hypot": 0.02, "logistic": 0.015, "sech2": 0.014, "softplus": 0.003,
+    "sqrt": 0.0, "where": 0.005,
+}  # fmt: skip
+#: The same for functions that NumPy computes with instructions for 512 bits, where the processor has them.
+_SAVED_NARROW: Final = {
+    "arctan": 0.0, "cos": -0.003, "cosh": 0.006, "exp": 0.0, "expm1": 0.009, "log": -0.004, "log1p": 0.008, "power": -0.002,
+    "sin": -0.002, "sinh": 0.013, "tan": -0.002, "tanh": 0.01,
+}  # fmt: skip
+
+
+@cache
+def _saved(op: str) -> float:
+    if op in _SAVED_NARROW:
+        found = introspect.opt_func_info(func_name="^tanh$", signature="float64")
+        wide = any("V4" in how["current"] or "AVX512" in how["current"] for how in found.get("tanh", {}).values())
+        return 0.0 if wide else _SAVED_NARROW[op]
+    return _SAVED.get(op, _SAVED_SIMPLE)
+
+
 def estimate(plan: Plan) -> tuple[float, float]:
     """What XLA saves in a call against a plan, and what compiling costs, in microseconds."""
     on_plan = _PLAN_CALL + _PLAN_OP * plan.op_count + _PLAN_TRIP * plan.trips + _PLAN_PRODUCT * plan.large_products
-    on_xla = _XLA_CALL + _XLA_OP * plan.op_count + _XLA_TRIP * plan.trips
+    on_plan += sum(count * _saved(op) for op, count in plan.elements.items())
+    on_xla = _XLA_CALL + _XLA_OP * plan.op_count + _XLA_TRIP * plan.trips + _XLA_BYTE * plan.traffic
     written = plan.static_ops
     return on_plan - on_xla, _COMPILE + (_COMPILE_OP + _COMPILE_OP_SQUARED * written) * written
 

@@ -55,7 +55,8 @@ class Plan:
         op_count: the number of kernels that a call runs.
         static_ops: the number of kernels that are written down, those of a loop's body once.
         trips: the number of iterations that a call's loops run.
-        bytes_moved: the bytes that a call's large kernels read and write.
+        elements: how many elements a call's large elementwise kernels compute, by op.
+        traffic: the bytes of the arguments and results.
         large_products: the number of matrix products large enough for BLAS to hand to several threads.
         inputs: the slots of the arguments.
         steps: what a call runs.
@@ -72,7 +73,8 @@ class Plan:
         self.op_count = 0
         self.static_ops = 0
         self.trips = 0
-        self.bytes_moved = 0
+        self.elements: Final[dict[str, float]] = {}
+        self.traffic: Final = sum(k.type.size * k.type.dtype.numpy.itemsize for k in (*body.args, *body.outs))
         self.large_products = 0
         self.steps: Final = self._compile(body, {body.args[i] for i in donated})
         self.outputs: Final = [self._slot(o) for o in body.outs]
@@ -127,8 +129,8 @@ class Plan:
             drop: tuple[int, ...] = ()
             if op is MATMUL and size * n.operands[0].type.shape[-1] > LARGE_PRODUCT:
                 self.large_products += 1
-            if size >= LARGE:
-                self.bytes_moved += (len(slots) + 1) * size * n.type.dtype.numpy.itemsize
+            if size >= LARGE and op.elementwise:
+                self.elements[op.name] = self.elements.get(op.name, 0.0) + size
             dying = {
                 k
                 for k in n.operands
@@ -203,7 +205,8 @@ class Plan:
         self.op_count += int(part.op_count * times)
         self.static_ops += part.static_ops
         self.trips += int(part.trips * times)
-        self.bytes_moved += int(part.bytes_moved * times)
+        for name, count in part.elements.items():
+            self.elements[name] = self.elements.get(name, 0.0) + count * times
         self.large_products += int(part.large_products * times)
 
     def frame(self, values: Sequence[Any], first: int = 0) -> list[Any]:
