@@ -12,8 +12,9 @@ import quabla as qb
 from quabla.ops.dispatch import apply
 from quabla.ops.registry import REGISTRY
 
-#: XLA's exponential errs by 1.3 units in the last place where NumPy's errs by 0.5.
+#: XLA's exponential errs by 1.3 units in the last place where NumPy's errs by 0.5; its atan2, from jaxlib 0.12 on, by 2.4.
 XLA_MORE = 0.5
+XLA_MORE_BY_NAME = {"arctan": 1.5, "hypot": 1.0}
 XS, YS = grid()
 
 
@@ -55,7 +56,7 @@ def test_xla_is_within_the_bounds_of_one_operand(name, engine):
     engine("xla")
     got = qb.jit(lambda x: apply(op, (x,), attributes(op)))(tensor(xs)).numpy()
     error, words = worst(got[kept], [w for w, k in zip(want, kept, strict=True) if k], xs[kept])
-    assert error <= op.ulps + XLA_MORE, words
+    assert error <= op.ulps + XLA_MORE_BY_NAME.get(name, XLA_MORE), words
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -74,7 +75,7 @@ def test_xla_is_within_the_bounds_of_two_operands(name, engine):
     engine("xla")
     got = qb.jit(lambda x, y: apply(op, (x, y), attributes(op)))(tensor(XS), tensor(YS)).numpy()
     error, words = worst(got[kept], [w for w, k in zip(want, kept, strict=True) if k], XS[kept], YS[kept])
-    assert error <= op.ulps + (1.0 if name == "hypot" else XLA_MORE), words
+    assert error <= op.ulps + XLA_MORE_BY_NAME.get(name, XLA_MORE), words
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 7, 8, 9, 20, 101])
