@@ -15,7 +15,7 @@ __all__ = ["TARGETS", "capabilities", "checked_target", "devices", "missing", "p
 TARGETS: Final = ("cpu", "cuda", "mlx")
 
 #: What to install for a target that needs another package.
-_INSTALL: Final = {"mlx": "pip install 'quabla[mlx]'"}
+_INSTALL: Final = {"mlx": "pip install 'mlx[cpu]' (on a Mac: pip install mlx)"}
 
 
 def parse(device: str | None) -> tuple[str, int]:

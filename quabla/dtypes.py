@@ -90,4 +90,5 @@ def check(value: object, what: str = "dtype") -> dtype:
     """
     if isinstance(value, dtype):
         return value
-    raise TypeError(f"{what} must be {_NAMES}, got {value!r}")
+    hint = "; a shape of several extents is one tuple" if type(value) is int else ""
+    raise TypeError(f"{what} must be {_NAMES}, got {value!r}{hint}")

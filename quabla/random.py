@@ -101,8 +101,13 @@ class Key:
             raise TypeError(f"a single Key has no length{errors.at_user_line()}")
         return self.shape[0]
 
+    def __getitem__(self, index: Any) -> Key:
+        if not self.shape:
+            raise TypeError(f"a single Key has no elements{errors.at_user_line()}")
+        return Key._of(self._bits[index])
+
     def __iter__(self) -> Iterator[Key]:
-        return iter([Key._of(self._bits[i]) for i in range(len(self))])
+        return iter([self[i] for i in range(len(self))])
 
     def __bool__(self) -> bool:
         return True

@@ -65,15 +65,23 @@ def summary(x: Any) -> str:
 
 def entry(name: str, x: Any) -> str:
     """One line of a list."""
-    call = f"({', '.join(inspect.signature(x).parameters)})" if inspect.isfunction(x) else ""
-    return f"- `{name}{call}`: {summary(x)}"
+    return f"- `{name}{call(x)}`: {summary(x)}"
+
+
+def call(x: Any) -> str:
+    """The parameters of a function with their defaults, or of a class whose documentation has some."""
+    if not inspect.isfunction(x) and not (inspect.isclass(x) and "Args:" in (inspect.getdoc(x) or "")):
+        return ""
+    signature = inspect.signature(x)
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty)).replace("quabla.", "")
 
 
 def lines() -> Iterator[str]:
     yield "# Public names"
     yield ""
-    yield "Written by `tools/api_page.py` from the docstrings; `help(qb.sin)` shows one in full. The methods of arrays are the"
-    yield "functions of the same name. `qb` stands for `import quabla as qb`."
+    yield "Written by `tools/api_page.py` from the docstrings; `help(qb.sin)` shows one in full. A method of an array is the"
+    yield "function of the same name; `dir(qb.Tensor)` lists them. `qb` stands for `import quabla as qb`."
     modules = imported()
     for title, names in SECTIONS.items():
         yield from ("", f"## {title}", "")

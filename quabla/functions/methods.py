@@ -295,6 +295,8 @@ class Methods:
     any = statistics.any
     all = statistics.all
     norm = statistics.norm
+    var = statistics.var
+    std = statistics.std
 
     # ---- shape and elements ---------------------------------------------------------------------
 
@@ -319,8 +321,17 @@ class Methods:
     nonzero = _later("functions.sorting", "nonzero")
     tril = shaping.tril
     triu = shaping.triu
+    clip = math.clip
+    ravel = _later("functions.shape", "ravel")
+    repeat = _later("functions.shape", "repeat")
+    squeeze = _later("functions.shape", "squeeze")
+    swapaxes = _later("functions.shape", "swapaxes")
+    diagonal = _later("functions.shape", "diagonal")
+    trace = _later("functions.shape", "trace")
 
     # ---- linear algebra -------------------------------------------------------------------------
+
+    dot = _later("functions.products", "dot")
 
     def matmul(self, rhs: Any) -> Value:
         """The product of two matrices, or of stacks of them.

@@ -59,7 +59,10 @@ class Settings:
                 _fail(ValueError, f"save=True is for {', '.join(FIXED)}; give {method} the times as saveat")
         else:
             if steps is None:
-                _fail(TypeError, f"{method} needs steps, the number of steps")
+                _fail(
+                    TypeError,
+                    f"{method} needs steps, the number of steps; the methods {', '.join(ADAPTIVE)} choose their own",
+                )
             if self.info:
                 _fail(ValueError, f"info=True is for the adaptive methods {', '.join(ADAPTIVE)}, not {method}")
         if self.save and saveat is not None:
@@ -162,11 +165,13 @@ class Problem:
     """One call's arrays and functions."""
 
     def __init__(self, f: Callable[..., Any], y0: Any, t_span: Any, args: Any, saveat: Any, settings: Settings) -> None:
+        if isinstance(t_span, np.ndarray) and t_span.shape == (2,):
+            t_span = tuple(t_span.tolist())
         if not isinstance(t_span, (tuple, list)) or len(t_span) != 2:
             _fail(TypeError, f"t_span must be a pair (t0, t1), got {t_span!r}")
         if not isinstance(args, (tuple, list)):
             _fail(TypeError, f"args must be a tuple of arguments for f, got {type(args).__name__}; write (x,) for one")
-        if isinstance(y0, (list, tuple)) and _is_nested_numbers(y0):
+        if isinstance(y0, list) and _is_nested_numbers(y0):
             y0 = as_value(y0)
         self._f = f
         self._settings = settings
@@ -264,7 +269,10 @@ class Problem:
                 "success": solved.success,
             }
         if traced:
-            return state.rebuild(where(solved.success, y, full(y.type, float("nan"))))
+            # A product, so that derivatives are NaN too where t1 is not reached; a selection would make them 0.
+            return state.rebuild(
+                y * where(solved.success, *(full(y.type.with_shape(()), x) for x in (1.0, float("nan"))))
+            )
         if not solved.success.item():
             raise RuntimeError(
                 f"odeint: {settings.method} {_failure(solved, settings.max_steps)}{errors.at_user_line()}"

@@ -16,6 +16,7 @@ from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
 from quabla.ops.elementwise import sqrt
 from quabla.ops.linalg import matmul
 from quabla.ops.reductions import sum as total
+from quabla.ops.selection import where
 from quabla.ops.shaping import CONCAT, RESHAPE
 from quabla.tracing.graph import Body, Graph
 from quabla.tracing.trace import Arguments, array_leaf
@@ -48,7 +49,7 @@ class Unknown:
     Args:
         name: how messages call the solver.
         what: how they call the value.
-        value: an array, or a pytree of arrays. A list or tuple of numbers is an array, as elsewhere.
+        value: an array, or a pytree of arrays. A list of numbers is an array, as elsewhere.
     """
 
     __slots__ = ("_dtype", "_name", "_treedef", "_types", "_what", "vector")
@@ -135,7 +136,7 @@ def _flatten(value: Any) -> tuple[list[Any], Any]:
     leaves, treedef = tree.flatten(value)
     if len(leaves) == 1 and leaves[0] is value:
         return leaves, None
-    if isinstance(value, (list, tuple)) and leaves and all(isinstance(x, (int, float, np.generic)) for x in leaves):
+    if isinstance(value, list) and leaves and all(isinstance(x, (int, float, np.generic)) for x in leaves):
         return [np.asarray(value)], None
     return leaves, treedef
 
@@ -272,10 +273,19 @@ def solved(
         outcome = Outcome(*run_cached(options, bodies, operands, lambda values: tuple(emit(bodies, values))))
         if not info and not outcome.success.item():
             fail(outcome)
-    x = unknown.rebuild(outcome.x)
     if not info:
-        return x
-    return x, {"iterations": outcome.iterations, "residual_norm": outcome.residual, "success": outcome.success}
+        return unknown.rebuild(_or_nan(outcome.x, outcome.success) if dispatch.emitters.graphs else outcome.x)
+    return unknown.rebuild(outcome.x), {
+        "iterations": outcome.iterations,
+        "residual_norm": outcome.residual,
+        "success": outcome.success,
+    }
+
+
+def _or_nan(x: Value, success: Value) -> Value:
+    """A solution, and NaN where it is none: by a product, so that its derivatives are NaN too."""
+    one, nan = (dispatch.full(x.type.with_shape(()), v) for v in (1.0, float("nan")))
+    return x * where(success, one, nan)
 
 
 def history_of(outcome: Outcome) -> str:

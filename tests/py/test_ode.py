@@ -320,3 +320,19 @@ def test_kept_programs_do_not_keep_arrays(method):
     gone = solve()
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("method", ["dopri5", "tsit5", "radau", "rosenbrock23"])
+def test_a_solve_that_stops_early_has_no_derivative(method):
+    """y' = k y**2 from 1 has no value at 2 for k = 1; lanes that reach the end keep their derivatives."""
+
+    def f(k, y0=1.0):
+        return qb.ode.odeint(lambda y, t: k * y**2, y0, (0.0, 2.0), method=method, max_steps=60)
+
+    value, slope = qb.value_and_grad(f)(1.0)
+    assert np.isnan(value.item())
+    assert np.isnan(slope.item())
+    assert np.isnan(qb.jvp(f, (1.0,), (1.0,))[1].item())
+    slopes = qb.vmap(qb.grad(f))(qb.array([0.1, 1.0])).numpy()
+    np.testing.assert_allclose(slopes[0], 2.0 / 0.8**2, rtol=1e-3)
+    assert np.isnan(slopes[1])

@@ -381,10 +381,26 @@ def test_compiled(name, engine, monkeypatch):
     assert np.isnan(x.numpy()).all()
 
 
-def test_a_traced_failure_returns_the_iterate():
-    x = qb.jit(lambda b: qb.linalg.cg(laplacian, b, maxiter=2))(qb.ones((9,)))
-    want, _ = qb.linalg.cg(laplacian, qb.ones((9,)), maxiter=2, info=True)
+def test_a_traced_failure_is_nan_and_so_are_its_derivatives():
+    cut = lambda b, info=False: qb.linalg.cg(laplacian, b, maxiter=2, info=info)  # noqa: E731
+    ones = qb.ones((9,))
+    assert np.isnan(qb.jit(cut)(ones).numpy()).all()
+    value, slope = qb.value_and_grad(lambda b: qb.sum(cut(b)))(ones)
+    assert np.isnan(value.item())
+    assert np.isnan(slope.numpy()).all()
+    assert np.isnan(qb.jvp(cut, (ones,), (ones,))[1].numpy()).all()
+    lanes = qb.vmap(lambda s: qb.linalg.cg(lambda v: s * v, qb.ones(2)))(qb.array([2.0, -1.0]))
+    np.testing.assert_array_equal(lanes.numpy(), [[0.5, 0.5], [np.nan, np.nan]])
+    x, info = qb.jit(lambda b: cut(b, info=True))(ones)
+    want, _ = cut(ones, info=True)
     assert x.tolist() == want.tolist()
+    assert not info["success"].item()
+
+
+def test_a_traced_search_for_a_root_that_is_not_there_is_nan():
+    value, slope = qb.value_and_grad(lambda a: qb.newton(lambda x: x**2 + a, 0.3))(1.0)
+    assert np.isnan(value.item())
+    assert np.isnan(slope.item())
 
 
 @BOTH
