@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes
-from quabla.ops.dispatch import Value, apply, full, hooks
+from quabla.ops.dispatch import Value, apply, cast, full, hooks
 from quabla.ops.elementwise import ADD, COMPARE, FLOOR, MAXIMUM, MINIMUM, WHERE
+from quabla.ops.gathering import CLAMP, GATHER_ND, SCATTER_ND_ADD, SCATTER_ND_SET, scatter_kernel, with_lanes
 from quabla.ops.indexing import check_axis
 from quabla.ops.records import INF, NAN, REALS
 from quabla.ops.reductions import SUM
@@ -22,7 +23,7 @@ from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE
 from quabla.ops.types import Params, TensorType, tensor_type
 
-__all__ = ["ADD_AT", "BARRIER", "PUT", "TAKE", "row_number"]
+__all__ = ["ADD_AT", "BARRIER", "PUT", "TAKE", "WRITERS", "row_number"]
 
 AXIS: Final = (Attribute("axis", "int"),)
 #: Bounds that keep the index of a sample inside its axis.
@@ -102,7 +103,18 @@ def put_kernel(params: Params, types: Sequence[TensorType], *, add: bool, in_pla
     return put
 
 
-# ---- batching: an index for each example selects by comparison ----------------------------------
+# ---- batching: an index for each example ---------------------------------------------------------
+#
+# A row of a short axis is selected by comparison, which fuses with what is around it; a row of a long one is gathered.
+
+SHORT: Final = 32
+
+
+def _points(index: Value) -> Value:
+    """For each example its number and the row that its index names, for reads and writes at points."""
+    if index.type.dtype.is_float:
+        index = cast(apply(FLOOR, (index,)), dtypes.int64)
+    return with_lanes(apply(RESHAPE, (index,), ((index.type.shape[0], 1),)))
 
 
 def _is_row(index: Value, extent: int, axis: int, rank: int) -> Value:
@@ -127,6 +139,8 @@ def _batch_take(xs: Sequence[Value], mapped: Sequence[bool], params: Params) -> 
     x = with_mapped_axis(x, mapped[0], size)
     if not mapped[1]:
         return apply(TAKE, (x, index), (axis,))
+    if x.type.shape[axis] > SHORT:
+        return apply(GATHER_ND, (x, _points(index)), ((0, axis), CLAMP))
     chosen = _is_row(index, x.type.shape[axis], axis, x.type.ndim)
     return apply(SUM, (apply(WHERE, (chosen, x, zeros(tensor_type((), x.type.dtype)))),), ((axis,),))
 
@@ -139,6 +153,8 @@ def _batch_put(add: bool) -> Any:
         x, v = with_mapped_axis(x, mapped[0], size), with_mapped_axis(v, mapped[1], size)
         if not mapped[2]:
             return apply(ADD_AT if add else PUT, (x, v, index), (axis,))
+        if x.type.shape[axis] > SHORT:
+            return apply(SCATTER_ND_ADD if add else SCATTER_ND_SET, (x, _points(index), v), ((0, axis), CLAMP, True))
         chosen = _is_row(index, x.type.shape[axis], axis, x.type.ndim)
         v = apply(RESHAPE, (v,), ((*v.type.shape[:axis], 1, *v.type.shape[axis:]),))
         v = apply(BROADCAST, (v,), (x.type.shape,))
@@ -268,3 +284,12 @@ BARRIER: Final = define(
         ulps=0,
     )
 )
+
+
+#: For ops that write to a buffer, ``(params, types) -> kernel or None``: one that writes over the buffer it is given.
+WRITERS: Final = {
+    PUT: lambda params, types: put_kernel(params, types, add=False, in_place=True),
+    ADD_AT: lambda params, types: put_kernel(params, types, add=True, in_place=True),
+    SCATTER_ND_SET: lambda params, types: scatter_kernel(params, types, in_place=True),
+    SCATTER_ND_ADD: lambda params, types: scatter_kernel(params, types, add=True, in_place=True) if params[2] else None,
+}

@@ -24,7 +24,16 @@ from quabla.ops.selection import choose, test
 from quabla.ops.shaping import BROADCAST, CONCAT, RESHAPE, TRANSPOSE
 from quabla.ops.types import Const, Params, TensorType, tensor_type
 
-__all__ = ["GATHER_ND", "SCATTER_ND_ADD", "SCATTER_ND_MAX", "SCATTER_ND_MIN", "SCATTER_ND_SET"]
+__all__ = [
+    "CLAMP",
+    "GATHER_ND",
+    "SCATTER_ND_ADD",
+    "SCATTER_ND_MAX",
+    "SCATTER_ND_MIN",
+    "SCATTER_ND_SET",
+    "scatter_kernel",
+    "with_lanes",
+]
 
 CLAMP: Final = "clamp"
 DROP: Final = "drop"
@@ -90,31 +99,44 @@ def _gather_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return gather
 
 
-def _write(out: Any, points: tuple[Any, ...], updates: Any) -> None:
+def _set(out: Any, points: tuple[Any, ...], updates: Any) -> None:
     out[points] = updates
 
 
-def _scatter_kernel(write: Callable[..., None], *, adds: bool = False) -> Callable[..., Kernel]:
-    def kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-        axes, outside, _ = params
-        x = types[0]
-        extents = [x.shape[a] for a in axes]
-        order = (*axes, *rest_axes(x.ndim, axes))
-        own = x.dtype.numpy
-        total = np.dtype(np.float64) if adds and x.dtype is dtypes.float32 else own
+def _add(out: Any, points: tuple[Any, ...], updates: Any) -> None:
+    out[points] += updates
 
-        def scatter(x: Any, indices: Any, updates: Any) -> Any:
-            out = np.array(x, total)
-            points, inside = _points(indices, extents, outside)
-            if inside is not None:
-                points, updates = tuple([p[inside] for p in points]), updates[inside]
-            if points[0].size:
-                write(out.transpose(order), points, updates)
-            return out.astype(own, copy=False)
 
-        return scatter
+def scatter_kernel(
+    params: Params, types: Sequence[TensorType], *, add: bool = False, write: Any = None, in_place: bool = False
+) -> Kernel:
+    """The kernel of a write.
 
-    return kernel
+    Args:
+        params: those of the op.
+        types: its operands' types.
+        add: the updates are added up; else they replace, or ``write`` says what they do.
+        write: ``(out, points, updates)`` changes ``out``.
+        in_place: the buffer itself is written to and returned; not with added updates at points that repeat.
+    """
+    axes, outside, unique = params
+    x = types[0]
+    extents = [x.shape[a] for a in axes]
+    order = (*axes, *rest_axes(x.ndim, axes))
+    own = x.dtype.numpy
+    total = np.dtype(np.float64) if add and not unique and x.dtype is dtypes.float32 else own
+    change: Any = write or ((_add if unique else np.add.at) if add else _set)
+
+    def scatter(x: Any, indices: Any, updates: Any) -> Any:
+        out = x if in_place else np.array(x, total)
+        points, inside = _points(indices, extents, outside)
+        if inside is not None:
+            points, updates = tuple([p[inside] for p in points]), updates[inside]
+        if points[0].size:
+            change(out.transpose(order), points, updates)
+        return out.astype(own, copy=False)
+
+    return scatter
 
 
 # ---- lowering -----------------------------------------------------------------------------------
@@ -208,7 +230,7 @@ def _moved(x: Value, source: int, target: int) -> Value:
     return apply(TRANSPOSE, (x,), (tuple(order),))
 
 
-def _with_lanes(indices: Value) -> Value:
+def with_lanes(indices: Value) -> Value:
     """Mapped indices with the number of the lane before them."""
     t = indices.type
     size, column = t.shape[0], (*t.shape[:-1], 1)
@@ -224,7 +246,7 @@ def _gather_batch(xs: Sequence[Value], mapped: Sequence[bool], params: Params) -
     if not mapped[0]:
         return apply(GATHER_ND, (x, indices), params)
     if mapped[1]:
-        return apply(GATHER_ND, (x, _with_lanes(indices)), ((0, *shifted), outside))
+        return apply(GATHER_ND, (x, with_lanes(indices)), ((0, *shifted), outside))
     return _moved(apply(GATHER_ND, (x, indices), (shifted, outside)), indices.type.ndim - 1, 0)
 
 
@@ -236,7 +258,7 @@ def _scatter_batch(op: Callable[[], Op]) -> Callable[..., Value]:
         indices = xs[1]
         shifted = tuple([a + 1 for a in axes])
         if mapped[1]:
-            return apply(op(), (x, _with_lanes(indices), updates), ((0, *shifted), *rest))
+            return apply(op(), (x, with_lanes(indices), updates), ((0, *shifted), *rest))
         updates = _moved(updates, 0, indices.type.ndim - 1)
         return apply(op(), (x, indices, updates), (shifted, *rest))
 
@@ -357,14 +379,14 @@ GATHER_ND: Final = define(
 )
 
 
-def _scatter(name: str, summary: str, kind: str, write: Callable[..., None], *, adds: bool = False, **rules: Any) -> Op:
+def _scatter(name: str, summary: str, kind: str, *, adds: bool = False, write: Any = None, **rules: Any) -> Op:
     op = Op(
         name,
         summary + " An index out of range is clamped, or writes nothing; unique says that no point is repeated.",
         ("x", "indices", "updates"),
         attributes=(_AXES, _OUTSIDE, Attribute("unique", "bool", default=False)),
         infer=_scatter_infer(adds=adds),
-        kernel=_scatter_kernel(write, adds=adds),
+        kernel=lambda params, types: scatter_kernel(params, types, add=adds, write=write),
         exact_f32=True,
         may_alias=False,
         batch=_scatter_batch(lambda: op),
@@ -379,7 +401,6 @@ SCATTER_ND_SET: Final = _scatter(
     "scatter_nd_set",
     "x with parts replaced; where a point is repeated the last update stays.",
     "set",
-    _write,
     joint=True,
     transpose={
         0: lambda ct, xs, params: apply(SCATTER_ND_SET, (ct, xs[1], zeros(xs[2].type)), params),
@@ -390,7 +411,6 @@ SCATTER_ND_ADD: Final = _scatter(
     "scatter_nd_add",
     "x with updates added to parts; repeated points add up in order.",
     "add",
-    np.add.at,
     adds=True,
     joint=True,
     transpose={
@@ -402,13 +422,13 @@ SCATTER_ND_MAX: Final = _scatter(
     "scatter_nd_max",
     "x with the maximum of parts and updates; ties share the derivative equally.",
     "maximum",
-    np.maximum.at,
+    write=np.maximum.at,
     jvp=_extremum_jvp,
 )
 SCATTER_ND_MIN: Final = _scatter(
     "scatter_nd_min",
     "x with the minimum of parts and updates; ties share the derivative equally.",
     "minimum",
-    np.minimum.at,
+    write=np.minimum.at,
     jvp=_extremum_jvp,
 )

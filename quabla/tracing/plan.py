@@ -13,7 +13,7 @@ import numpy as np
 
 from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
-from quabla.ops.control import ADD_AT, PUT, put_kernel
+from quabla.ops.control import WRITERS
 from quabla.ops.linalg import MATMUL
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
@@ -120,8 +120,9 @@ class Plan:
                 steps.append((kernel, tuple([self._slots[k] for k in operands]), out, ()))
                 continue
             types = tuple([k.type for k in n.operands])
-            if n.operands[0] in donated and op in (PUT, ADD_AT):
-                kernel = put_kernel(n.params, types, add=op is ADD_AT, in_place=True)
+            writer = WRITERS[op](n.params, types) if n.operands[0] in donated and op in WRITERS else None
+            if writer is not None:
+                kernel = writer
             else:
                 kernel = number_kernel(op.kernel_for(types, n.params), n)
             slots = tuple([self._slots[k] for k in n.operands])
@@ -264,7 +265,7 @@ def writable_carries(body: Body, lead: int, count: int) -> list[int]:
         if (
             uses
             and uses[-1] is out
-            and out.op in (PUT, ADD_AT)
+            and out.op in WRITERS
             and out.operands[0] is arg
             and arg not in out.operands[1:]
             and not any(isinstance(n, RegionNode) or n.op.may_alias for n in uses[:-1])
