@@ -255,8 +255,35 @@ def test_wrong_arguments():
             make()
     with pytest.raises(qb.TracerError, match="cannot be part of a traced function"):
         qb.jit(lambda p: LBFGS().minimize(rosenbrock, p)[0])(x)
+    with pytest.raises(TypeError, match=r"NumPy array of shape \(2,\) and dtype float64.*with quabla\.array"):
+        LBFGS().minimize(rosenbrock, np.ones(2))
     with pytest.raises(qb.TracerError):
         LBFGS().minimize(lambda p: p[0] if p[0] > 0 else -p[0], x)
+
+
+def test_what_is_traced_is_refused_by_name():
+    def closing(a):
+        return LBFGS().minimize(lambda p: (p - a) ** 2, qb.array(0.0))[0]
+
+    def given(a):
+        return LBFGS().minimize(lambda p, b: (p - b) ** 2, qb.array(0.0), 2.0 * a)[0]
+
+    for fun, what in ((closing, "the argument 'a'"), (given, "a traced array")):
+        for call in (
+            lambda f=fun: qb.grad(f)(1.0),
+            lambda f=fun: qb.jit(f)(qb.array(1.0)),
+            lambda f=fun: qb.vmap(f)(qb.ones(2)),
+        ):
+            with pytest.raises(qb.TracerError, match=f"LBFGS.minimize cannot be part of a traced function.*{what}"):
+                call()
+    kept = []
+    qb.jit(lambda a: kept.append(a) or a)(qb.array(1.0))
+    for call in (
+        lambda: LBFGS().minimize(lambda p: (p - kept[0]) ** 2, qb.array(0.0)),
+        lambda: LBFGS().minimize(lambda p, b: (p - b) ** 2, qb.array(0.0), kept[0]),
+    ):
+        with pytest.raises(qb.TracerError, match="used after its trace has ended"):
+            call()
 
 
 # ---- the line search ----------------------------------------------------------------------------
