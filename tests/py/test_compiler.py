@@ -172,5 +172,5 @@ def test_a_program_that_closes_over_a_traced_value_cannot_run_while_tracing():
         program = qb.Compiler().trace(lambda x: x + a, [("x", [2], qb.float64)])
         return program.compile()({"x": qb.ones(2)})
 
-    with pytest.raises(qb.TracerError, match="uses the argument 'a', .*has no value while tracing"):
+    with pytest.raises(qb.TracerError, match=r"uses the argument 'a', .*has no value while tracing"):
         qb.jit(run)(qb.array(1.0))
