@@ -8,7 +8,7 @@ parameters' dtype; the new parameters are rounded once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -27,11 +27,13 @@ from quabla.tracing.graph import build
 from quabla.tracing.plan import Plan
 from quabla.tracing.trace import array_leaf
 
-__all__ = ["SGD", "Adam", "AdamW", "GradientOptimizer", "float_leaves"]
+__all__ = ["SGD", "Adam", "AdamW", "GradientOptimizer", "at_leaf", "float_leaves", "refuse_traced"]
 
 SCALAR: Final = tensor_type((), dtypes.float64)
 #: How many combinations of types an optimizer keeps plans for.
 KEPT_PLANS: Final = 16
+#: Updates are counted below this number, up to which float64 has all integers.
+MOST_STEPS: Final = 2**53
 
 
 def float_leaves(name: str, what: str, given: Any) -> tuple[list[Value], Any]:
@@ -45,12 +47,50 @@ def float_leaves(name: str, what: str, given: Any) -> tuple[list[Value], Any]:
         if isinstance(x, TensorView):
             leaves[i] = x.to_tensor()
         elif (x.__class__ is not Tensor and not dispatch.is_value(x)) or not x.type.dtype.is_float:
-            got = x.type if dispatch.is_value(x) else f"{x!r} of type {type(x).__name__}"
             raise TypeError(
-                f"{name}: {what} must be float arrays of quabla, got {got}{at_leaf(treedef, i)}; quabla.array makes one"
-                f"{errors.at_user_line()}"
+                f"{name}: {what} must be float arrays of quabla, got {_other(x)}{at_leaf(treedef, i)}"
+                f"{errors.at_user_line()}. {_remedy(x)}"
             )
     return leaves, treedef
+
+
+def _other(x: Any) -> str:
+    """What was given in the place of a float array of quabla."""
+    if dispatch.is_value(x):
+        return str(x.type)
+    if isinstance(x, np.ndarray):
+        return f"a NumPy array of shape {x.shape} and dtype {x.dtype}"
+    return f"{x!r} of type {type(x).__name__}"
+
+
+def _remedy(x: Any) -> str:
+    """What makes a float array of it."""
+    if dispatch.is_value(x):
+        return "Convert it with x.astype(quabla.float64)"
+    if isinstance(x, (float, int)):
+        return f"Make it an array with quabla.array({float(x)!r})"
+    return "Make it an array with quabla.array(x)"
+
+
+def refuse_traced(name: str, why: str, values: Iterable[Any]) -> None:
+    """Check that what runs at once uses nothing that is traced.
+
+    Args:
+        name: what runs, for the message.
+        why: what it does that needs values, for the message.
+        values: what it uses.
+
+    Raises:
+        TracerError: for a traced value.
+    """
+    for x in values:
+        if getattr(x, "traced", False):
+            if x.ended:
+                raise errors.TracerError(x.escaped(name))
+            raise errors.TracerError(
+                f"{name} cannot be part of a traced function: it {why}, and {x.described()}, has none while "
+                f"tracing{errors.at_user_line()}. Call it outside the traced function"
+            )
 
 
 def at_leaf(treedef: Any, i: int) -> str:
@@ -294,10 +334,12 @@ class GradientOptimizer:
         if dispatch.is_value(step):
             if step.type.shape != ():
                 raise ValueError(f"{name}: the state's step must be a number, got {step.type}{errors.at_user_line()}")
-        elif isinstance(step, bool) or not isinstance(step, (int, float, np.number)) or step < 0:
+        elif isinstance(step, bool) or not isinstance(step, (int, float, np.number)) or not step >= 0:
             raise ValueError(
                 f"{name}: the state's step must be the number of updates made, got {step!r}{errors.at_user_line()}"
             )
+        elif step >= MOST_STEPS:
+            raise ValueError(f"{name}: the state's step must be less than 2**53{errors.at_user_line()}")
         moments: list[Value] = []
         for moment in self.moments:
             leaves = self._like(name, f"the state's {moment}", state[moment], params, treedef)

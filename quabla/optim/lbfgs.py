@@ -11,7 +11,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.array import wrap
-from quabla.optim.gradient import float_leaves
+from quabla.optim.gradient import float_leaves, refuse_traced
 from quabla.optim.line_search import strong_wolfe
 from quabla.optim.settings import between, count
 from quabla.tracing.trace import Arguments, trace
@@ -93,8 +93,8 @@ class LBFGS:
             decrease looks like, or a function that is not finite at the start.
 
         Raises:
-            TypeError: parameters that are not float arrays; TracerError where ``fun`` cannot be traced or an argument
-                is itself traced.
+            TypeError: parameters that are not float arrays; TracerError where ``fun`` cannot be traced, or where it or
+                an argument uses a traced value.
             ValueError: a result that is not a rank-0 float array.
 
         Example:
@@ -193,12 +193,10 @@ class _Objective:
     def __init__(self, fun: Callable[..., Any], params: Any, args: tuple[Any, ...]) -> None:
         leaves, self._treedef = float_leaves("LBFGS.minimize", "parameters", params)
         flat = Arguments((self._treedef.unflatten(leaves), *args))
-        for x in flat.leaves:
-            if getattr(x, "traced", False):
-                raise errors.TracerError(
-                    f"LBFGS.minimize cannot be part of a traced function: it looks at values{errors.at_user_line()}"
-                )
-        self._program: Final = StagedProgram(trace(value_and_grad(fun), flat))
+        refuse_traced("LBFGS.minimize", "looks at values", flat.leaves)
+        traced = trace(value_and_grad(fun), flat)
+        refuse_traced("LBFGS.minimize", "looks at values", traced.graph.captures)
+        self._program: Final = StagedProgram(traced)
         self._types: Final = [x.type for x in leaves]
         self._rest: Final = [x.data for x in flat.leaves[len(leaves) :] if not isinstance(x, (int, float))]
         self._cuts: Final = np.cumsum([0, *(t.size for t in self._types)]).tolist()

@@ -72,10 +72,11 @@ def strong_wolfe(
             return trial  # the values beyond are not finite
         auxiliary = auxiliary and not (decreases and trial.slope >= 0.0)
         tilted = auxiliary and trial.value <= best.value and not decreases
+        points = best, other, trial
         shift = DECREASE * slope if tilted else 0.0
-        ends = [Point(p.step, p.value - shift * p.step, p.slope - shift) for p in (best, other, trial)]
+        ends = [Point(p.step, p.value - shift * p.step, p.slope - shift) for p in points]
         step, bracket = _next_step(*ends, bracketed, *_room(best.step, step, longest))
-        best, other = _interval(best, other, trial)
+        best, other = (points[i] for i in _interval(*ends))
         bracketed = bracketed or bracket
         if bracketed:
             span = abs(other.step - best.step)
@@ -100,11 +101,15 @@ def _room(best: float, step: float, longest: float) -> tuple[float, float]:
     return min(low, longest), min(high, longest)
 
 
-def _interval(best: Point, other: Point, trial: Point) -> tuple[Point, Point]:
-    """The ends of the interval after a trial: the end with the least value, and the other."""
+def _interval(best: Point, other: Point, trial: Point) -> tuple[int, int]:
+    """Which of the three are the ends of the interval after a trial: the one with the least value, and the other.
+
+    Values and slopes are those that the next step was chosen by (section 2). In stage 1 that is the auxiliary function,
+    so that a trial without a sufficient decrease, which lies beyond the minimum sought, never becomes the best.
+    """
     if trial.value > best.value:
-        return best, trial
-    return trial, best if trial.slope * (best.step - trial.step) > 0.0 else other
+        return 0, 2
+    return 2, 0 if trial.slope * (best.step - trial.step) > 0.0 else 1
 
 
 def _next_step(best: Point, other: Point, trial: Point, bracketed: bool, low: float, high: float) -> tuple[float, bool]:

@@ -63,7 +63,7 @@ def _bar() -> Any:
         from rich import progress  # pyright: ignore[reportMissingImports]
     except ImportError as e:
         raise ImportError(
-            "Trainer.fit: the progress display needs the package rich; pip install rich, or leave out progress"
+            "Trainer.fit: the progress display needs the package rich: pip install 'quabla[progress]', or leave out progress"
         ) from e
     return progress.Progress(
         progress.BarColumn(),

@@ -1,7 +1,7 @@
 """Schedules: learning rates as functions of the number of updates made so far.
 
-The formulas are those of optax. A schedule takes an int and gives a float; given an array, traced or not, it computes
-with arrays, so that it can be part of a compiled program.
+The formulas are those of optax. A schedule takes an int and gives a float; given an array of any shape, traced or not or
+NumPy's, it gives a float64 array of that shape, so that it can be part of a compiled program.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from quabla import dtypes, errors
+from quabla.array import TensorView
+from quabla.functions.creation import full
 from quabla.ops import casting, dispatch, elementwise, transcendental
 from quabla.optim.settings import number, positive
+from quabla.tracing.trace import array_leaf
 
 __all__ = [
     "Schedule",
@@ -62,9 +67,10 @@ def _schedule(formula: Callable[[Any, Any], Any]) -> Schedule:
     """A schedule from a formula of the step and the functions to compute with."""
 
     def schedule(step: Any) -> Any:
-        if dispatch.is_value(step):
-            return formula(casting.astype(step, dtypes.float64), _Arrays)
-        return float(formula(step, _Numbers))
+        if dispatch.is_value(step) or isinstance(step, (np.ndarray, TensorView)):
+            x = casting.astype(array_leaf(step), dtypes.float64)
+            return full(x.type.shape, formula(x, _Arrays), dtypes.float64)
+        return float(formula(number("a schedule: the step", step), _Numbers))
 
     return schedule
 
@@ -77,7 +83,7 @@ def constant(value: float) -> Schedule:
         0.3
     """
     fixed = number("constant: value", value)
-    return lambda step: fixed
+    return _schedule(lambda step, f: fixed)
 
 
 def exponential_decay(

@@ -16,10 +16,14 @@ def number(what: str, value: Any) -> float:
 
     Raises:
         TypeError: for anything but a number.
+        ValueError: for an int that is out of float64's range.
     """
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{what} must be a number, got {value!r}{errors.at_user_line()}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{what} must be in the range of float64, got a greater int{errors.at_user_line()}") from None
 
 
 def positive(what: str, value: Any) -> float:

@@ -13,7 +13,7 @@ from quabla.array import wrap
 from quabla.devices import checked_target
 from quabla.io import load, save
 from quabla.ops import dispatch
-from quabla.optim.gradient import GradientOptimizer, at_leaf, float_leaves
+from quabla.optim.gradient import MOST_STEPS, GradientOptimizer, at_leaf, float_leaves, refuse_traced
 from quabla.optim.progress import Progress
 from quabla.optim.settings import count
 from quabla.tracing.engines import engine_for, resident_for
@@ -46,6 +46,7 @@ class Trainer:
 
     Raises:
         TypeError: another optimizer, or parameters that are not float arrays.
+        TracerError: a loss, parameters, data or a learning rate that use a traced value.
         ValueError: a loss that is not a rank-0 float array, ``batch_argnums`` that are out of range or repeated,
             parameters without arrays, or a device that is not spelled like one.
         UnsupportedOperationError: a target that this build does not contain, or an op that it cannot run.
@@ -85,21 +86,19 @@ class Trainer:
         self._batch = _batch_positions(batch_argnums, len(data))
         args = [tree_of_arrays(d) if i in self._batch else d for i, d in enumerate(data)]
         flat = Arguments([self._treedef.unflatten(leaves), *args])
-        for x in flat.leaves:
-            if getattr(x, "traced", False):
-                raise errors.TracerError(
-                    f"Trainer cannot be part of a traced function: it keeps values{errors.at_user_line()}"
-                )
+        scalars = optimizer.scalars(0)
+        refuse_traced("Trainer", "keeps values", [*flat.leaves, *scalars])
         self._optimizer: Final = optimizer
         self._types: Final = [x.type for x in leaves]
         self._data: Final = Arguments(args)
         self._lock: Final = threading.RLock()
-        graph = _step_graph(loss, self._treedef, leaves, optimizer, args)
+        graph = _step_graph(loss, self._treedef, leaves, optimizer, scalars, args)
+        refuse_traced("Trainer", "keeps values", graph.captures)
         state = len(leaves) * (1 + len(optimizer.moments))
         self._steps: Final = resident_for(graph, state, target)
         moments = [np.zeros(t.shape) for _ in optimizer.moments for t in self._types]
         self._steps.put([*(x.data for x in leaves), *moments], 0)
-        value = _loss_graph(graph, len(leaves), state + len(optimizer.scalars(0)))
+        value = _loss_graph(graph, len(leaves), state + len(scalars))
         self._loss: Final = engine_for(value, target), value.outs[0].type, [captured_array(x) for x in value.captures]
         self._snapshot: tuple[int, Any] | None = None
         warn_of_float32(target, flat.types())
@@ -179,9 +178,8 @@ class Trainer:
                         f"Trainer.step: the batch for data {i}{where} must be {new[k].type}, got {x.type}"
                         f"{errors.at_user_line()}"
                     )
-                if x.traced:
-                    raise errors.TracerError(f"Trainer.step: the batch is traced{errors.at_user_line()}")
                 new[k] = x
+            refuse_traced("Trainer.step", "keeps values", one.leaves)
         return new
 
     @errors.hiding_library_frames
@@ -290,7 +288,12 @@ def _saved(found: Any) -> tuple[str, str, int, list[Any]]:
     """
     if isinstance(found, dict) and set(found) == {"trainer", "structure", "steps", "state"}:
         steps, state = found["steps"], found["state"]
-        if type(steps) is int and steps >= 0 and isinstance(state, list) and all(map(dispatch.is_value, state)):
+        if (
+            type(steps) is int
+            and 0 <= steps < MOST_STEPS
+            and isinstance(state, list)
+            and all(map(dispatch.is_value, state))
+        ):
             return found["trainer"], found["structure"], steps, state
     raise ValueError("Trainer.load: the file was not written by Trainer.save")
 
@@ -323,12 +326,17 @@ def _arrays(leaves: Sequence[Any]) -> list[Any]:
 
 
 def _step_graph(
-    loss: Callable[..., Any], treedef: Any, leaves: Sequence[Any], optimizer: GradientOptimizer, data: Sequence[Any]
+    loss: Callable[..., Any],
+    treedef: Any,
+    leaves: Sequence[Any],
+    optimizer: GradientOptimizer,
+    numbers: Sequence[Any],
+    data: Sequence[Any],
 ) -> Graph:
     """The graph of a step: parameters, moments, scalars and data to new parameters and moments and the loss."""
     wide = [wrap(np.zeros(x.type.shape), x.type.with_dtype(dtypes.float64)) for x in leaves]
     moments = wide * len(optimizer.moments)
-    scalars = [dispatch.scalar(float(s), dtypes.float64) for s in optimizer.scalars(0)]
+    scalars = [dispatch.scalar(float(s), dtypes.float64) for s in numbers]
 
     def step(params: list[Any], moments: list[Any], scalars: list[Any], *data: Any) -> list[Any]:
         value, grads = value_and_grad(loss)(treedef.unflatten(params), *data)

@@ -82,14 +82,19 @@ class TraceTensor(Methods, Array):
 
     __str__ = __repr__
 
+    @property
+    def ended(self) -> bool:
+        """Whether the trace that this value belongs to is over."""
+        return self.graph not in dispatch.emitters.graphs
+
     def escaped(self, use: str) -> str:
         """The message for a value that is used outside its trace."""
         return (
-            f"{use}: {self._described()}, is used after its trace has ended. Return it from the traced function "
+            f"{use}: {self.described()}, is used after its trace has ended. Return it from the traced function "
             f"instead of keeping it in a variable{errors.at_user_line()}"
         )
 
-    def _described(self) -> str:
+    def described(self) -> str:
         """What this value is, for messages."""
         if self.op is ARGUMENT:
             name = self.graph.argument_name(self)
@@ -102,7 +107,7 @@ class TraceTensor(Methods, Array):
 
     def _no_value(self, what: str, instead: str) -> NoReturn:
         raise errors.TracerError(
-            f"{what} needs the value of {self._described()}, which is not known while "
+            f"{what} needs the value of {self.described()}, which is not known while "
             f"tracing{errors.at_user_line()}. {instead}"
         )
 
@@ -373,7 +378,7 @@ class Graph:
                 return self.emit(CONSTANT, (), (Const(x.data),))
         elif x.graph is self:
             return x
-        elif x.graph not in dispatch.emitters.graphs:
+        elif x.ended:
             raise errors.TracerError(x.escaped("trace"))
         elif x.op is CONSTANT:
             return self.emit(CONSTANT, (), x.params)

@@ -115,10 +115,15 @@ def captured_array(x: Any) -> Any:
     """The array of an eager value that a trace captured.
 
     Raises:
-        TracerError: for a traced value, whose trace has ended.
+        TracerError: for a traced value.
     """
     if x.traced:
-        raise errors.TracerError(x.escaped("closure"))
+        if x.ended:
+            raise errors.TracerError(x.escaped("closure"))
+        raise errors.TracerError(
+            f"closure: a program that runs now uses {x.described()}, which has no value while "
+            f"tracing{errors.at_user_line()}. Run the program outside the traced function"
+        )
     return x.data
 
 

@@ -165,3 +165,12 @@ def test_compiled_function_rejects_another_signature():
     for args in ((qb.ones((3,)), 2.0), (x, 3.0), (x.astype(qb.float32), 2.0), ([x], 2.0)):
         with pytest.raises(ValueError, match="compiled for"):
             compiled(*args)
+
+
+def test_a_program_that_closes_over_a_traced_value_cannot_run_while_tracing():
+    def run(a):
+        program = qb.Compiler().trace(lambda x: x + a, [("x", [2], qb.float64)])
+        return program.compile()({"x": qb.ones(2)})
+
+    with pytest.raises(qb.TracerError, match=r"uses the argument 'a', .*has no value while tracing"):
+        qb.jit(run)(qb.array(1.0))

@@ -175,6 +175,45 @@ def test_steps_out_of_the_domain_are_shortened(fun, start, minimum):
     np.testing.assert_allclose(params.numpy(), minimum, rtol=1e-4)
 
 
+#: Convex functions that are steep at one end, with starts there, and where each element of the minimum is.
+STEEP = {
+    "p - log(p)": (lambda p: qb.sum(p - qb.log(p)), [[1e-3], [1e-6], [1e-8], [1e-12], [1e-6, 1e-3]], 1.0),
+    "p + 1 / p": (lambda p: qb.sum(p + 1.0 / p), [[1e-3], [1e-6]], 1.0),
+    "3 log(p) + 5 / p": (lambda p: qb.sum(3.0 * qb.log(p) + 5.0 / p), [[1e-3], [1e-5]], 5.0 / 3.0),
+    "2 p + 1 / p^2": (lambda p: qb.sum(2.0 * p + p**-2.0), [[1e-2], [1e-4]], 1.0),
+    "1e4 p^2 - log(p)": (lambda p: qb.sum(1e4 * p**2 - qb.log(p)), [[1e-7]], math.sqrt(0.5e-4)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [(name, start) for name, (_, starts, _) in STEEP.items() for start in starts]
+)
+def test_steep_functions_beside_scipy(name, start):
+    """No more evaluations than SciPy's L-BFGS-B with the same tolerances, where that converges."""
+    fun, _, minimum = STEEP[name]
+    compiled = qb.jit(qb.value_and_grad(fun))
+
+    def evaluate(x):
+        value, gradient = compiled(qb.array(x))
+        return value.item(), gradient.numpy().copy()
+
+    params, info = LBFGS().minimize(fun, qb.array(start))
+    assert info["converged"], info
+    np.testing.assert_allclose(params.numpy(), minimum, rtol=1e-4)
+    options = {"maxcor": 10, "gtol": 1e-7, "ftol": 1e-9}
+    with np.errstate(all="ignore"):
+        theirs = optimize.minimize(evaluate, start, jac=True, method="L-BFGS-B", options=options)
+    if theirs.success:
+        assert info["evaluations"] <= theirs.nfev, (info["evaluations"], theirs.nfev)
+
+
+def test_rank_0_parameters_far_from_the_minimum():
+    for start in (1e-6, 1e-8):
+        params, info = LBFGS().minimize(lambda p: p - qb.log(p), qb.array(start))
+        assert info["reason"] == "gradient_tolerance"
+        assert params.item() == pytest.approx(1.0, abs=1e-7)
+
+
 def test_a_start_that_is_not_finite_fails():
     params, info = LBFGS().minimize(lambda p: qb.sum(qb.log(p)), qb.array([-1.0]))
     assert (info["reason"], info["converged"], info["iterations"]) == ("line_search_failed", False, 0)
@@ -216,8 +255,35 @@ def test_wrong_arguments():
             make()
     with pytest.raises(qb.TracerError, match="cannot be part of a traced function"):
         qb.jit(lambda p: LBFGS().minimize(rosenbrock, p)[0])(x)
+    with pytest.raises(TypeError, match=r"NumPy array of shape \(2,\) and dtype float64.*with quabla\.array"):
+        LBFGS().minimize(rosenbrock, np.ones(2))
     with pytest.raises(qb.TracerError):
         LBFGS().minimize(lambda p: p[0] if p[0] > 0 else -p[0], x)
+
+
+def test_what_is_traced_is_refused_by_name():
+    def closing(a):
+        return LBFGS().minimize(lambda p: (p - a) ** 2, qb.array(0.0))[0]
+
+    def given(a):
+        return LBFGS().minimize(lambda p, b: (p - b) ** 2, qb.array(0.0), 2.0 * a)[0]
+
+    for fun, what in ((closing, "the argument 'a'"), (given, "a traced array")):
+        for call in (
+            lambda f=fun: qb.grad(f)(1.0),
+            lambda f=fun: qb.jit(f)(qb.array(1.0)),
+            lambda f=fun: qb.vmap(f)(qb.ones(2)),
+        ):
+            with pytest.raises(qb.TracerError, match=f"LBFGS.minimize cannot be part of a traced function.*{what}"):
+                call()
+    kept = []
+    qb.jit(lambda a: kept.append(a) or a)(qb.array(1.0))
+    for call in (
+        lambda: LBFGS().minimize(lambda p: (p - kept[0]) ** 2, qb.array(0.0)),
+        lambda: LBFGS().minimize(lambda p, b: (p - b) ** 2, qb.array(0.0), kept[0]),
+    ):
+        with pytest.raises(qb.TracerError, match="used after its trace has ended"):
+            call()
 
 
 # ---- the line search ----------------------------------------------------------------------------
@@ -247,6 +313,22 @@ def test_steps_satisfy_both_conditions(name, step):
     assert found.step in calls
     assert found.value <= f(0.0) + DECREASE * found.step * df(0.0)
     assert abs(found.slope) <= CURVATURE * abs(df(0.0))
+
+
+def test_the_best_step_always_has_a_sufficient_decrease():
+    """Along p - log(p) from 1e-6 most steps decrease the value, but by less than 1e-4 of what the slope promises."""
+    slope = -((1e6 - 1.0) ** 2)
+
+    def evaluate(a):
+        p = 1e-6 + a * (1e6 - 1.0)
+        return p - math.log(p), (1.0 - 1.0 / p) * (1e6 - 1.0)
+
+    value = 1e-6 - math.log(1e-6)
+    for step in (1e-6, 1e-5, 1e-3, 1.0):
+        found = strong_wolfe(evaluate, value, slope, step, 100)
+        assert found is not None
+        assert found.value <= value + DECREASE * found.step * slope
+        assert abs(found.slope) <= CURVATURE * abs(slope)
 
 
 def test_a_line_search_without_a_decrease_fails():

@@ -294,6 +294,10 @@ X = qb.array([1.0, 2.0, 3.0])
         (lambda: optim.SGD(optim.constant(0.1)).update(X, X, None), "as init makes it"),
         (lambda: optim.Adam().update(X, X, {"step": 0, "m": X}), "as init makes it"),
         (lambda: optim.Adam().update(X, X, {"step": -1, "m": X, "v": X}), "number of updates"),
+        (lambda: optim.Adam().update(X, X, {"step": math.nan, "m": X, "v": X}), "number of updates"),
+        (lambda: optim.Adam().update(X, X, {"step": 10**400, "m": X, "v": X}), "less than 2"),
+        (lambda: optim.Adam(10**400), "range of float64"),
+        (lambda: optim.constant(0.1)(10**400), "range of float64"),
         (lambda: optim.Adam().update(X, X, {"step": 0, "m": X, "v": X[:2]}), "state's v"),
         (lambda: optim.SGD(0.1).update({"w": X}, {"w": X[:2]}, None), "gradients at w must be like the parameter"),
         (lambda: optim.SGD(0.1).update({"w": X}, [X], None), "structure"),
@@ -327,12 +331,32 @@ def test_parameters_are_float_arrays(params, optimizer):
         optimizer.update(params, params, None)
 
 
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (
+            {"w": [np.ones((2, 3))]},
+            r"a NumPy array of shape \(2, 3\) and dtype float64 at w/0 .*with quabla\.array\(x\)",
+        ),
+        ([1.0], r"1\.0 of type float at 0 .*with quabla\.array\(1\.0\)"),
+        (2, r"2 of type int .*with quabla\.array\(2\.0\)"),
+        (qb.array([1, 2], dtype=qb.int64), r"tensor<2xi64> .*x\.astype\(quabla\.float64\)"),
+    ],
+)
+def test_messages_say_how_to_make_parameters(params, words):
+    for call in (lambda: optim.Adam().init(params), lambda: optim.SGD().update(params, params, None)):
+        with pytest.raises(TypeError, match=words):
+            call()
+
+
 def test_numbers_are_numbers():
     for call in (
         lambda: optim.Adam("fast"),
         lambda: optim.Adam(b1=None),
         lambda: optim.cosine_decay("1", 2),
         lambda: optim.AdamW(weight_decay=True),
+        lambda: optim.constant(0.1)([1, 2]),
+        lambda: optim.cosine_decay(1.0, 2)("1"),
     ):
         with pytest.raises(TypeError, match="must be a number"):
             call()
@@ -422,6 +446,22 @@ def test_schedules(name):
         assert schedule(n) == pytest.approx(formula(n), rel=1e-14, abs=1e-16)
         assert schedule(np.int64(n)) == schedule(n)
         assert compiled(qb.array(float(n))).item() == pytest.approx(formula(n), rel=1e-14, abs=1e-16)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_of_arrays(name):
+    args, formula = SCHEDULES[name]
+    schedule = getattr(optim, name.split()[0])(*args)
+    wanted = np.array([formula(n) for n in STEPS])
+    ints = np.array(STEPS)
+    for steps in (ints, ints.astype(np.float32), qb.array(ints, dtype=qb.int64), qb.array(ints)[:]):
+        got = schedule(steps)
+        assert (got.dtype, tuple(got.shape)) == (F64, wanted.shape)
+        np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-14, atol=1e-16)
+    np.testing.assert_allclose(schedule(ints.reshape(2, 7)).numpy(), wanted.reshape(2, 7), rtol=1e-14, atol=1e-16)
+    np.testing.assert_allclose(qb.jit(schedule)(ints).numpy(), wanted, rtol=1e-14, atol=1e-16)
+    assert tuple(schedule(np.array(3)).shape) == ()
+    assert tuple(schedule(np.zeros((0, 2))).shape) == (0, 2)
 
 
 def test_schedules_like_optax():

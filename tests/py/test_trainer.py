@@ -305,6 +305,41 @@ def test_traced_parameters_are_refused():
         qb.jit(lambda p: Trainer(lambda q: qb.sum(q), p, optim.SGD()).params)(qb.ones(2))
 
 
+def test_what_is_traced_is_refused_by_name():
+    start = qb.ones(2)
+    trainer = Trainer(lambda p, x: qb.sum(p * x), start, optim.SGD(), start, batch_argnums=0)
+    for fun, name in (
+        (lambda a: Trainer(lambda p: qb.sum((p - a) ** 2), start, optim.SGD()).params, "Trainer"),
+        (lambda a: Trainer(lambda p: qb.sum(p), start, optim.SGD(a)).params, "Trainer"),
+        (lambda a: Trainer(lambda p: qb.sum(p), start, optim.SGD(lambda step: a * step)).params, "Trainer"),
+        (lambda a: trainer.step(a * start), "Trainer.step"),
+    ):
+        with pytest.raises(qb.TracerError, match=f"^{name} cannot be part of a traced function: it keeps values, and "):
+            qb.jit(fun)(0.5 * qb.ones(()))
+    assert trainer.steps == 0
+    trainer.step(start)
+    kept = []
+    qb.jit(lambda a: kept.append(a) or a)(start)
+    with pytest.raises(qb.TracerError, match=r"Trainer\.step: .* used after its trace has ended"):
+        trainer.step(kept[0])
+
+
+def test_integer_data_keep_their_dtype():
+    labels = qb.array(np.array([2, 0, 1]), dtype=qb.int64)
+
+    def loss(logits, labels):
+        assert labels.dtype is qb.int64
+        return -qb.mean(qb.log_softmax(logits)[qb.arange(3, dtype=qb.int64), labels])
+
+    trainer = Trainer(loss, qb.zeros((3, 3)), optim.SGD(1.0), labels, batch_argnums=0)
+    assert trainer.loss().item() == pytest.approx(np.log(3.0))
+    trainer.step(labels)
+    wanted = (np.eye(3)[[2, 0, 1]] - 1.0 / 3.0) / 3.0
+    np.testing.assert_allclose(trainer.params.numpy(), wanted, rtol=1e-14)
+    with pytest.raises(ValueError, match="must be tensor<3xi64>, got tensor<3xf64>"):
+        trainer.step(np.array([2, 0, 1]))
+
+
 # ---- whatever happens ---------------------------------------------------------------------------
 
 
@@ -518,8 +553,11 @@ def test_files_that_do_not_fit(tmp_path):
     Trainer(mse, network(2, 5, 1), optim.Adam(), X, Y).save(tmp_path / "wide")
     qb.save(tmp_path / "other", {"steps": 3})
     qb.save(tmp_path / "odd", {"trainer": "Adam", "structure": "", "steps": -1, "state": [1.0]})
+    trainer.save(tmp_path / "later")
+    for name, steps in (("far", 10**400), ("over", 2**53), ("flag", True), ("half", 0.5)):
+        qb.save(tmp_path / name, {**qb.load(tmp_path / "later"), "steps": steps})
     (tmp_path / "broken").write_bytes(b"\x10")
-    for name in ("sgd", "wide", "other", "odd", "broken"):
+    for name in ("sgd", "wide", "other", "odd", "broken", "far", "over", "flag", "half"):
         with pytest.raises(ValueError):  # noqa: PT011 (the last is a message of load)
             trainer.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
