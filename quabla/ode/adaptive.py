@@ -184,7 +184,8 @@ def integrate(
         error = tolerance.norm(step.error, tolerance.scale(y, step.y))
         error = where(error < math.inf, error, number(math.inf))  # NaN is an error too
         ok = error <= 1.0
-        following, gain = next_step(h, error, ok, now.gain, stepper.order)
+        # Not from what was rounded, or a rejected step could be tried again for ever.
+        following, gain = next_step(where(last, h, now.h), error, ok, now.gain, stepper.order)
         reached = where(ok, end, t)
         return _Progress(
             t=reached,

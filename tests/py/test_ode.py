@@ -270,12 +270,12 @@ def test_a_failure_for_want_of_an_absolute_tolerance_says_so():
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_steps_that_cannot_change_the_time_end_the_solve(method):
     """y' = y**2 from 1 has its pole at 1."""
-    y, info = odeint(lambda y, t: y * y, 1.0, (0.0, 2.0), method=method, max_steps=10**5, info=True)
+    info = odeint(lambda y, t: y * y, 1.0, (0.0, 2.0), method=method, max_steps=10**4, info=True)[1]
     assert not info["success"].item()
     assert info["accepted_steps"].item() + info["rejected_steps"].item() < 3000
     np.testing.assert_allclose(info["t"].item(), 1.0, rtol=1e-4)
     with pytest.raises(RuntimeError, match="a smaller one would not change the time") as e:
-        odeint(lambda y, t: y * y, 1.0, (0.0, 2.0), method=method, max_steps=10**5)
+        odeint(lambda y, t: y * y, 1.0, (0.0, 2.0), method=method, max_steps=10**4)
     assert ("use a stiff method" in str(e.value)) == (method in ("dopri5", "tsit5"))
 
 
