@@ -292,20 +292,17 @@ def _failure(outcome: Outcome, settings: Settings) -> str:
     if not math.isfinite(h):
         return f"cannot start: the state or f is not finite at t = {t:g}"
     tried = int(rejected + outcome.accepted.item())
-    if tried < settings.max_steps:
-        end = "a smaller one would not change the time. The solution may have a singularity there"
-        advice = []
-    else:
-        end, advice = "", ["raise max_steps"]
+    stuck = tried < settings.max_steps
+    end = "; a smaller one would not change the time. The solution may have a singularity there" if stuck else ""
+    advice = [] if stuck else ["raise max_steps"]
     if settings.tolerance.atol == 0.0:
         advice.append("give an atol above 0, without which a component at 0 may have no error")
     advice.append("loosen rtol and atol")
     if settings.method not in STIFF:
         advice.append("use a stiff method")
     return (
-        f"reached t = {t:g} instead of t1 in {tried} trial steps, {int(rejected)} of them rejected; the last one was of "
-        f"size {h:.3g}, its error {error:.3g} times the tolerance{'; ' if end else ''}{end}. "
-        f"To get further, {', or '.join(advice)}; "
+        f"reached t = {t:g} instead of t1 in {tried} trial steps, {int(rejected)} of them rejected; the last one was "
+        f"of size {h:.3g}, its error {error:.3g} times the tolerance{end}. To get further, {', or '.join(advice)}; "
         "info=True returns what there is"
     )
 
