@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 
 from quabla import control
 from quabla.dtypes import bool_
-from quabla.functions.math import equal, isfinite, logical_and, logical_not
-from quabla.ode.dense import Span, saved, unsaved
+from quabla.functions import statistics
+from quabla.functions.math import equal, isfinite, logical_and, logical_not, logical_or
+from quabla.ode.dense import Span, rounding, saved, unsaved
 from quabla.ode.stepping import Step, Stepper, Tolerance
 from quabla.ode.system import System
 from quabla.ops.casting import stop_gradient
@@ -70,6 +71,7 @@ class _Progress(NamedTuple):
         tried: the number of trial steps.
         accepted: the number of those accepted.
         done: whether t1 is reached.
+        stuck: whether no step can follow: the next one is too small to change the time, or not finite.
         kept: the sizes of the accepted steps.
         last_h, last_error: size and error of the last trial step.
     """
@@ -83,6 +85,7 @@ class _Progress(NamedTuple):
     tried: Value
     accepted: Value
     done: Value
+    stuck: Value
     kept: Value
     last_h: Value
     last_error: Value
@@ -99,20 +102,28 @@ class _Replay(NamedTuple):
 
 
 def first_step(
-    system: System, tolerance: Tolerance, order: int, t: Value, y: Value, f: Value, span: Value, forward: Value
+    system: System, tolerance: Tolerance, order: int, t: Value, t1: Value, y: Value, f: Value, forward: Value
 ) -> Value:
-    """The size of the first step, from the size of the solution and its first two derivatives."""
+    """The size of the first step, from the size of the solution and its first two derivatives.
+
+    It changes the time, however steep the solution is, and is NaN where the state or its slope is not finite.
+    """
     one, tiny = full(t.type, 1.0), full(t.type, 1e-6)
+    least = rounding(t, t1)
     scale = tolerance.scale(y)
     d0, d1 = tolerance.norm(y, scale), tolerance.norm(f, scale)
-    small = minimum(d0, d1) < 1e-5
-    h0 = where(small, tiny, 0.01 * d0 / where(small, one, d1))
+    # Sizes that are too small to tell, or overflow, say nothing about the step.
+    unknown = logical_or(minimum(d0, d1) < 1e-5, logical_not(isfinite(maximum(d0, d1))))
+    h0 = maximum(where(unknown, tiny, 0.01 * where(unknown, one, d0) / where(unknown, one, d1)), least)
     ahead = system(y + (forward * h0) * f, t + forward * h0)
     d2 = tolerance.norm(ahead - f, scale) / h0
-    steepest = maximum(d1, d2)
+    # The trial state may lie where f is not defined; the step that follows then finds out by itself.
+    steepest = where(isfinite(d2), maximum(d1, d2), d1)
     flat = steepest <= 1e-15
     h1 = where(flat, maximum(tiny, 1e-3 * h0), power(0.01 / where(flat, one, steepest), 1.0 / order))
-    return forward * minimum(minimum(100.0 * h0, h1), absolute(span))
+    size = minimum(maximum(minimum(100.0 * h0, h1), least), absolute(t1 - t))
+    defined = logical_and(statistics.all(isfinite(y)), statistics.all(isfinite(f)))
+    return forward * where(defined, size, full(t.type, math.nan))
 
 
 def next_step(h: Value, error: Value, ok: Value, gain: Value, order: int) -> tuple[Value, Value]:
@@ -151,6 +162,7 @@ def integrate(
         return full(scalar, x)
 
     forward = stop_gradient(where(t1 < t0, number(-1.0), number(1.0)))
+    slack = stop_gradient(rounding(t0, t1))
 
     def save(rows: Value | None, step: Step, span: Span, h: Value, y: Value, taken: Value) -> Value | None:
         if rows is None or times is None:
@@ -161,28 +173,31 @@ def integrate(
         return None if times is None else unsaved(times, y0)
 
     def going(now: _Progress) -> Value:
-        return logical_and(now.tried < float(max_steps), logical_not(now.done))
+        return logical_and(now.tried < float(max_steps), logical_not(logical_or(now.done, now.stuck)))
 
     def trial(now: _Progress) -> _Progress:
         t, y = now.t, now.y
         last = (t + now.h - t1) * forward >= 0.0
-        h = where(last, t1 - t, now.h)
+        end = where(last, t1, t + now.h)
+        h = end - t  # what the time really changes by
         step = stepper.step(system, t, y, h, now.carried, replay=False)
         error = tolerance.norm(step.error, tolerance.scale(y, step.y))
         error = where(error < math.inf, error, number(math.inf))  # NaN is an error too
         ok = error <= 1.0
-        end = where(last, t1, t + h)
-        following, gain = next_step(h, error, ok, now.gain, stepper.order)
+        # Not from what was rounded, or a rejected step could be tried again for ever.
+        following, gain = next_step(where(last, h, now.h), error, ok, now.gain, stepper.order)
+        reached = where(ok, end, t)
         return _Progress(
-            t=where(ok, end, t),
+            t=reached,
             y=where(ok, step.y, y),
             carried=tuple([where(ok, a, b) for a, b in zip(step.carried, now.carried, strict=True)]),
-            rows=save(now.rows, step, Span(t, end, forward, last), h, y, ok),
+            rows=save(now.rows, step, Span(t, end, forward, where(last, slack, number(0.0))), h, y, ok),
             h=following,
             gain=gain,
             tried=now.tried + 1.0,
             accepted=where(ok, now.accepted + 1.0, now.accepted),
             done=logical_and(ok, last),
+            stuck=equal(reached + following, reached),
             kept=apply(PUT, (now.kept, h, now.accepted), (0,)),
             last_h=h,
             last_error=error,
@@ -190,7 +205,8 @@ def integrate(
 
     def run() -> tuple[list[Value], list[Value]]:
         carried = stepper.start(system, t0, y0)
-        h = first_step(system, tolerance, stepper.order, t0, y0, carried[0], t1 - t0, forward)
+        h = first_step(system, tolerance, stepper.order, t0, t1, y0, carried[0], forward)
+        no = full(scalar.with_dtype(bool_), False)
         begin = _Progress(
             t=t0,
             y=y0,
@@ -198,16 +214,17 @@ def integrate(
             rows=blank(),
             h=h,
             gain=number(1.0),
-            tried=where(isfinite(h), number(0.0), number(max_steps)),  # where f is not finite no step can help
+            tried=number(0.0),
             accepted=number(0.0),
-            done=full(scalar.with_dtype(bool_), False),
+            done=no,
+            stuck=logical_not(isfinite(h)),  # where f is not finite no step can help
             kept=full(scalar.with_shape((max_steps,)), 0.0),
             last_h=h,
             last_error=number(math.nan),
         )
         end: _Progress = control.while_loop(going, trial, begin)
         results = [end.y] if end.rows is None else [end.y, end.rows]
-        rejected = where(isfinite(h), end.tried - end.accepted, number(0.0))
+        rejected = end.tried - end.accepted
         return results, [end.kept, end.done, end.t, end.last_h, end.last_error, rejected, end.accepted, end.accepted]
 
     def again(records: Sequence[Value]) -> list[Value]:
@@ -220,7 +237,7 @@ def integrate(
             h = where(last, t1 - t, where(i < accepted, kept[i], number(0.0)))
             end = where(last, t1, t + h)
             step = stepper.step(system, t, y, h, now.carried, replay=True)
-            rows = save(now.rows, step, Span(t, end, forward, last), h, y, i < accepted)
+            rows = save(now.rows, step, Span(t, end, forward, where(last, slack, number(0.0))), h, y, i < accepted)
             return _Replay(i + 1.0, end, step.y, step.carried, rows)
 
         begin = _Replay(number(0.0), t0, y0, stepper.start(system, t0, y0), blank())

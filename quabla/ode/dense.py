@@ -9,15 +9,15 @@ import numpy as np
 from quabla import control
 from quabla.dtypes import dtype
 from quabla.functions import statistics
-from quabla.functions.math import equal, logical_and, logical_or
+from quabla.functions.math import equal, logical_and
 from quabla.functions.products import tensordot
 from quabla.functions.shape import stack
 from quabla.ops.dispatch import Value, apply, full, hooks
-from quabla.ops.elementwise import where
+from quabla.ops.elementwise import abs as absolute, maximum, where
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import tensor_type
 
-__all__ = ["Dense", "Span", "constant", "saved", "unsaved"]
+__all__ = ["Dense", "Span", "constant", "rounding", "saved", "unsaved"]
 
 
 class Dense(NamedTuple):
@@ -56,13 +56,20 @@ class Span(NamedTuple):
         start: where it starts.
         end: where it ends.
         forward: 1 or -1, the direction of time.
-        last: whether it is the last one, which also covers what rounding leaves beyond its end.
+        slack: how far beyond its end it covers times still: what rounding leaves for the last step, 0 for others.
     """
 
     start: Value
     end: Value
     forward: Value
-    last: Value
+    slack: Value
+
+
+def rounding(t0: Value, t1: Value) -> Value:
+    """How far apart times of a span may be that differ by a few roundings; never 0."""
+    limits = np.finfo(t0.type.dtype.numpy)
+    size = maximum(absolute(t0), absolute(t1))
+    return maximum(4.0 * float(limits.eps) * size, full(t0.type, float(limits.tiny)))
 
 
 def unsaved(times: Value, like: Value) -> Value:
@@ -74,7 +81,7 @@ def unsaved(times: Value, like: Value) -> Value:
 def saved(rows: Value, times: Value, span: Span, h: Value, y: Value, dense: Dense, taken: Value | None = None) -> Value:
     """The rows with those filled whose times a step covers, both ends included, if the step is taken."""
     since = (times - span.start) * span.forward
-    covered = logical_and(since >= 0.0, logical_or((times - span.end) * span.forward <= 0.0, span.last))
+    covered = logical_and(since >= 0.0, (times - span.end) * span.forward <= span.slack)
     if taken is not None:
         covered = logical_and(covered, taken)
 

@@ -7,7 +7,7 @@ from typing import Any
 from quabla import control
 from quabla.functions.math import equal
 from quabla.functions.shape import expand_dims
-from quabla.ode.dense import Dense, Span, saved, unsaved
+from quabla.ode.dense import Dense, Span, rounding, saved, unsaved
 from quabla.ode.explicit import advance, stages
 from quabla.ode.system import System
 from quabla.ode.tableaus import HERMITE, Tableau
@@ -47,6 +47,7 @@ def sampled(system: System, method: Tableau, y0: Value, t0: Value, t1: Value, st
     h = (t1 - t0) / float(steps)
     one = full(t0.type, 1.0)
     forward = stop_gradient(where(h < 0.0, -one, one))
+    slack = stop_gradient(rounding(t0, t1))
 
     def step(i: Any, now: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
         y, slope, rows = now
@@ -56,6 +57,7 @@ def sampled(system: System, method: Tableau, y0: Value, t0: Value, t1: Value, st
         mean = (new - y) / where(equal(h, 0.0), one, h)
         dense = Dense(HERMITE, (slope, mean, following))
         last = as_value(i >= steps - 1.0)
-        return new, following, saved(rows, times, Span(t, end, forward, last), h, y, dense)
+        span = Span(t, where(last, t1, end), forward, where(last, slack, full(slack.type, 0.0)))
+        return new, following, saved(rows, times, span, h, y, dense)
 
     return control.fori_loop(0, steps, step, (y0, system(y0, t0), unsaved(times, y0)))[2]

@@ -125,7 +125,8 @@ def odeint(
             ``"tsit5"``, and for stiff systems ``"rosenbrock23"`` and ``"radau"``.
         args: further arguments for ``f``, arrays and pytrees. What ``f`` closes over is differentiated alike.
         save: return the states at the ends of all steps too; fixed steps only.
-        saveat: times in the order of integration, ``[m]``, inside the span; the states there are returned.
+        saveat: times in the order of integration, ``[m]``, inside the span; the states there are returned. Traced
+            times cannot be checked; those outside the span have NaN.
         rtol, atol: an adaptive step is accepted if the root mean square of its estimated error in units of
             ``atol + rtol * max(|y|, |y_new|)`` is at most 1.
         max_steps: the largest number of trial steps of an adaptive method.
@@ -140,8 +141,9 @@ def odeint(
     Raises:
         TypeError: options of a wrong type, ``steps`` missing, ``t_span`` that is not a pair, ``f`` returning another
             structure.
-        ValueError: options that do not go together or are out of range, arrays of different dtypes, times that are not
-            in order or not inside the span.
+        TracerError: a stiff method whose ``f`` needs the values of its arguments.
+        ValueError: options that do not go together or are out of range, arrays of different dtypes, ends of the span
+            that are not finite, times that are not in order or not inside the span.
         RuntimeError: eagerly, where ``t1`` is not reached within ``max_steps`` and ``info`` is not asked for. Traced
             solves without ``info`` give NaN instead.
 
@@ -192,6 +194,8 @@ class Problem:
         v = _as(x, self._state.dtype, name)
         if v.type.shape:
             _fail(ValueError, f"{name} must be a number or a rank-0 array, got {v.type}")
+        if not v.traced and not math.isfinite(v.data.item()):
+            _fail(ValueError, f"{name} of t_span must be finite, got {v.data.item()}")
         return v
 
     def _times(self, saveat: Any, t0: Value, t1: Value) -> Value:
@@ -212,7 +216,11 @@ class Problem:
         tracing = bool(dispatch.emitters.graphs)
         try:
             function = Function(self._evaluate, self._state, self._arrays)
-        except errors.TracerError:
+        except errors.TracerError as e:
+            if self._settings.method in STIFF:
+                raise errors.TracerError(
+                    f"odeint: {self._settings.method} takes the derivative of f, so f must be traceable: {e}"
+                ) from e
             if tracing:
                 raise
             function = None
@@ -274,21 +282,28 @@ class Problem:
                 y * where(solved.success, *(full(y.type.with_shape(()), x) for x in (1.0, float("nan"))))
             )
         if not solved.success.item():
-            raise RuntimeError(
-                f"odeint: {settings.method} {_failure(solved, settings.max_steps)}{errors.at_user_line()}"
-            )
+            raise RuntimeError(f"odeint: {settings.method} {_failure(solved, settings)}{errors.at_user_line()}")
         return state.rebuild(y)
 
 
-def _failure(outcome: Outcome, max_steps: int) -> str:
+def _failure(outcome: Outcome, settings: Settings) -> str:
     """Why t1 was not reached, and what may help."""
     t, h, error, rejected = (x.item() for x in (outcome.t, outcome.h, outcome.error, outcome.rejected))
     if not math.isfinite(h):
-        return f"cannot start: the state or f is not finite at t = {t:g}, or close to it"
+        return f"cannot start: the state or f is not finite at t = {t:g}"
+    tried = int(rejected + outcome.accepted.item())
+    stuck = tried < settings.max_steps
+    end = "; a smaller one would not change the time. The solution may have a singularity there" if stuck else ""
+    advice = [] if stuck else ["raise max_steps"]
+    if settings.tolerance.atol == 0.0:
+        advice.append("give an atol above 0, without which a component at 0 may have no error")
+    advice.append("loosen rtol and atol")
+    if settings.method not in STIFF:
+        advice.append("use a stiff method")
     return (
-        f"reached t = {t:g} instead of t1 in {max_steps} trial steps, {int(rejected)} of them rejected; the last one was of "
-        f"size {h:.3g}, its error {error:.3g} times the tolerance. Raise max_steps, loosen rtol and atol, or use a stiff "
-        "method; info=True returns what there is"
+        f"reached t = {t:g} instead of t1 in {tried} trial steps, {int(rejected)} of them rejected; the last one was "
+        f"of size {h:.3g}, its error {error:.3g} times the tolerance{end}. To get further, {', or '.join(advice)}; "
+        "info=True returns what there is"
     )
 
 
@@ -303,10 +318,14 @@ def _as(x: Any, to: Any, name: str) -> Value:
     """An array-like as a value of the state's dtype; numbers and weak values are converted.
 
     Raises:
+        TypeError: what is no array.
         ValueError: another float dtype.
     """
     number = isinstance(x, (int, float, list, tuple))
-    v = as_value(x)
+    try:
+        v = as_value(x)
+    except TypeError as e:
+        raise TypeError(f"odeint: {name}{' of t_span' if name in ('t0', 't1') else ''}: {e}") from e
     if v.type.dtype is to:
         return v
     if v.type.dtype.is_float and not (v.weak or number):

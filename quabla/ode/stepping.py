@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
+from quabla.functions import statistics
+from quabla.functions.math import equal
 from quabla.ode.dense import Dense
 from quabla.ode.system import System
-from quabla.ops.dispatch import Value
-from quabla.ops.elementwise import abs as absolute, maximum, sqrt
-from quabla.ops.reductions import mean
+from quabla.ops.dispatch import Value, full
+from quabla.ops.elementwise import abs as absolute, maximum, where
 from quabla.ops.rules import zeros
 
 __all__ = ["Step", "Stepper", "Tolerance"]
@@ -33,11 +35,11 @@ class Tolerance(NamedTuple):
         return self.atol + self.rtol * size
 
     def norm(self, error: Value, scale: Value) -> Value:
-        """The root mean square of an error in units of the allowed one."""
+        """The root mean square of an error in units of the allowed one; no error is 0 where none is allowed too."""
         if not error.type.size:
             return zeros(error.type.with_shape(()))
-        relative = error / scale
-        return sqrt(mean(relative * relative))
+        relative = error / where(equal(error, 0.0), full(scale.type, 1.0), scale)
+        return statistics.norm(relative) / math.sqrt(error.type.size)
 
 
 class Step(NamedTuple):

@@ -136,8 +136,12 @@ def test_functions_that_look_at_values_run_step_by_step(method):
 
 
 def test_methods_that_differentiate_a_function_need_to_trace_it():
-    with pytest.raises(qb.TracerError, match=r"Use quabla\.where or quabla\.cond"):
-        odeint(lambda y, t: -y if t < 0.5 else y, 1.0, (0.0, 1.0), method="rosenbrock23")
+    for method in ("rosenbrock23", "radau"):
+        message = (
+            rf"odeint: {method} takes the derivative of f, so f must be traceable: .*Use quabla\.where or quabla\.cond"
+        )
+        with pytest.raises(qb.TracerError, match=message):
+            odeint(lambda y, t: -y if t < 0.5 else y, 1.0, (0.0, 1.0), method=method)
 
 
 def test_what_a_function_closes_over_may_change_between_calls():
@@ -232,6 +236,78 @@ def test_nan_in_a_trial_step_shrinks_the_step():
     np.testing.assert_allclose(y.item(), 0.36, atol=2e-2)
 
 
+@pytest.mark.parametrize("method", ADAPTIVE)
+@pytest.mark.parametrize(("dtype", "slope"), [(qb.float32, 1e11), (qb.float64, 1e170), (qb.float64, -1e300)])
+def test_slopes_whose_squares_overflow(method, dtype, slope):
+    def solve(y0):
+        return odeint(lambda y, t: slope + 0.0 * y, y0, (0.0, 1e-3), method=method, info=True)
+
+    for run in (solve, qb.jit(solve), qb.vmap(solve)):
+        y, info = run(qb.array([0.0, 0.0], dtype=dtype))
+        assert np.all(info["success"].numpy())
+        assert np.all(info["accepted_steps"].numpy() < 40)
+        np.testing.assert_allclose(y.numpy(), slope * 1e-3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_solution_of_0_needs_no_absolute_tolerance(method):
+    assert odeint(decay, 0.0, (0.0, 1.0), method=method, atol=0.0).item() == 0.0
+    y = odeint(decay, [0.0, 1.0], (0.0, 1.0), method=method, atol=0.0, rtol=1e-4)
+    np.testing.assert_allclose(y.numpy(), [0.0, np.exp(-1.0)], rtol=1e-2)
+
+
+@pytest.mark.parametrize("method", ["dopri5", "tsit5", "rosenbrock23"])
+def test_a_component_that_starts_at_0_without_an_absolute_tolerance(method):
+    y = odeint(lambda y, t: qb.cos(t), 0.0, (0.0, 1.0), method=method, atol=0.0)
+    np.testing.assert_allclose(y.item(), np.sin(1.0), rtol=1e-5)
+
+
+def test_a_failure_for_want_of_an_absolute_tolerance_says_so():
+    with pytest.raises(RuntimeError, match="give an atol above 0"):
+        odeint(lambda y, t: 1.0 + y, 0.0, (0.0, 1.0), method="radau", atol=0.0)
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_steps_that_cannot_change_the_time_end_the_solve(method):
+    """y' = y**2 from 1 has its pole at 1."""
+    info = odeint(lambda y, t: y * y, 1.0, (0.0, 2.0), method=method, max_steps=10**4, info=True)[1]
+    assert not info["success"].item()
+    assert info["accepted_steps"].item() + info["rejected_steps"].item() < 3000
+    np.testing.assert_allclose(info["t"].item(), 1.0, rtol=1e-4)
+    with pytest.raises(RuntimeError, match="a smaller one would not change the time") as e:
+        odeint(lambda y, t: y * y, 1.0, (0.0, 2.0), method=method, max_steps=10**4)
+    assert ("use a stiff method" in str(e.value)) == (method in ("dopri5", "tsit5"))
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_steps_are_what_the_rounded_time_changes_by(method):
+    """Around 1e8 neighbours in float32 are 8 apart."""
+    y0 = qb.array(0.0, dtype=qb.float32)
+    y = odeint(lambda y, t: 1.0, y0, (1e8, 1e8 + 640.0), method=method)
+    np.testing.assert_allclose(y.item(), 640.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_first_step_does_not_leave_the_span_for_good(method):
+    """f is defined up to the end of the span alone, which is shorter than the first guess of a step."""
+    y = odeint(lambda y, t: qb.sqrt(1e-8 - t), 0.0, (0.0, 1e-8), method=method)
+    np.testing.assert_allclose(y.item(), 2.0 / 3.0 * 1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+@pytest.mark.parametrize("span", [(0.0, 1.0), (1.0, 0.0), (100.1, 99.1)])
+def test_traced_times_outside_the_span_are_nan(method, span):
+    t0, t1 = span
+    d = t1 - t0
+    options = {"steps": 7} if method in FIXED else {"atol": 1e-4, "rtol": 1e-4}
+    times = np.array(
+        [t0 - 0.5 * d, t0, t0 + 0.5 * d, t1, t1 + np.spacing(t1) * np.sign(d), t1 + 1e-6 * d, t1 + 0.5 * d]
+    )
+    solve = qb.jit(lambda ts: odeint(decay, 1.0, span, method=method, saveat=ts, **options))
+    nan = np.isnan(solve(qb.array(times)).numpy())
+    assert nan.tolist() == [True, False, False, False, False, True, True]
+
+
 # ---- misuse -------------------------------------------------------------------------------------------------------------
 
 
@@ -295,6 +371,21 @@ def test_spans_that_are_no_pairs_are_refused(span):
 def test_functions_and_states_that_are_refused(error, message, f, y0, method):
     with pytest.raises(error, match=message):
         odeint(f, y0, (0.0, 1.0), method=method, **({"steps": 2} if method == "rk4" else {}))
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "span"),
+    [
+        (TypeError, "t0 of t_span: cannot make an array from 'a'", ("a", 1)),
+        (TypeError, "t1 of t_span: cannot make an array from None", (0.0, None)),
+        (ValueError, "t1 of t_span must be finite, got inf", (0.0, float("inf"))),
+        (ValueError, "t0 of t_span must be finite, got nan", (qb.array(float("nan")), 1.0)),
+    ],
+)
+@pytest.mark.parametrize("method", ["rk4", "dopri5"])
+def test_ends_of_the_span_that_are_refused(error, message, span, method):
+    with pytest.raises(error, match=f"odeint: {message}"):
+        odeint(decay, 1.0, span, method=method, **({"steps": 2} if method == "rk4" else {}))
 
 
 def test_times_of_another_dtype_are_refused():
