@@ -79,6 +79,7 @@ _SYSTEMS: Final = (
     ((2, 1, 2, 2), (3, 2, 2)),
 )
 
+
 def _define_solve(name: str, summary: str, refusal: str = "") -> Op:
     """An op that solves systems by LU factorization; derivatives are solves by the same op."""
 

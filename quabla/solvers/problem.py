@@ -175,10 +175,15 @@ def tolerance(name: str, what: str, x: Any) -> float:
         TypeError: for anything but a number.
         ValueError: for one that is negative, infinite or NaN.
     """
+    message = f"{name}: {what} must be a number, got {x!r}"
+    if isinstance(x, (str, bytes)):
+        raise TypeError(f"{message}{errors.at_user_line()}")
     try:
-        value = float("number" if isinstance(x, str) else x)
-    except (TypeError, ValueError) as e:
-        raise TypeError(f"{name}: {what} must be a number, got {x!r}{errors.at_user_line()}") from e
+        value = float(x)
+    except errors.TracerError:
+        raise
+    except TypeError:
+        raise TypeError(f"{message}{errors.at_user_line()}") from None
     if not 0.0 <= value < math.inf:
         raise ValueError(f"{name}: {what} must be a finite number that is not negative, got {x}{errors.at_user_line()}")
     return value
