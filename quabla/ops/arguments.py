@@ -31,9 +31,14 @@ def static_int(what: str, x: Any) -> int:
         return x
     if isinstance(x, np.bool_):
         return int(x)
-    if isinstance(x, np.ndarray) or not hasattr(x, "__index__"):
-        raise TypeError(f"{what} must be an int, got {x!r}{errors.at_user_line()}")
-    return x.__index__()
+    if not isinstance(x, np.ndarray) and hasattr(x, "__index__"):
+        try:
+            return x.__index__()
+        except errors.TracerError:
+            raise
+        except TypeError:  # an array of several elements, or of floats
+            pass
+    raise TypeError(f"{what} must be an int, got {x!r}{errors.at_user_line()}") from None
 
 
 def static_ints(what: str, x: object) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from quabla.ops.rules import align, unbroadcast
 from quabla.ops.shaping import RESHAPE, TRANSPOSE
 from quabla.ops.types import Const, Params, TensorType
 
-__all__ = ["CHOLESKY", "SOLVE", "SOLVE_TRIANGULAR"]
+__all__ = ["CHOLESKY", "SOLVE", "SOLVE_OR_NAN", "SOLVE_TRIANGULAR"]
 
 
 # ---- solve --------------------------------------------------------------------------------------
@@ -42,13 +42,6 @@ def _infer_solve(types: Sequence[TensorType], params: Params) -> TensorType:
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"the matrix of {a} does not fit the {b.shape[-2]} rows of {b}")
     return a.with_shape((*broadcast_stacks(a, b), *b.shape[-2:]))
-
-
-def _solve_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-    shape = _infer_solve(types, params).shape
-    n, columns = shape[-2:]
-    solve = on_one_thread(np.linalg.solve, n * n * (n // 3 + columns))
-    return nan_where_refused(solve, shape, 2, f"solve: {SOLVE.refusal}")
 
 
 def _batch_systems(
@@ -67,25 +60,6 @@ def _batch_systems(
     return batch
 
 
-def _solve_jvp(operands: Sequence[Value], tangents: Tangents, x: Value, params: Params) -> Value | None:
-    a, _ = operands
-    da, db = tangents
-    right = db
-    if da is not None:
-        moved = product(da, x)
-        right = -moved if db is None else db - moved
-    return None if right is None else apply(SOLVE, (a, right))
-
-
-def _solve_vjp(
-    operands: Sequence[Value], active: Sequence[bool], ct: Value, x: Value, params: Params
-) -> list[Value | None]:
-    a, b = operands
-    found = apply(SOLVE, (swapped(a), ct))
-    left = unbroadcast(-product(found, swapped(x)), a.type.shape) if active[0] else None
-    return [left, unbroadcast(found, b.type.shape) if active[1] else None]
-
-
 def _stacked(lo: Any, xs: Sequence[Any], node: Any) -> list[Any]:
     """Both operands with the leading axes of the result."""
     stack = node.type.shape[:-2]
@@ -95,7 +69,7 @@ def _stacked(lo: Any, xs: Sequence[Any], node: Any) -> list[Any]:
 def _solve_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
     stack = node.type.shape[:-2]
     types = [o.type.with_shape((*stack, *o.type.shape[-2:])) for o in node.operands]
-    return lo.call_target(node.op.mlir_name, _stacked(lo, xs, node), types, node.type)
+    return lo.call_target(SOLVE.mlir_name, _stacked(lo, xs, node), types, node.type)
 
 
 _SYSTEMS: Final = (
@@ -105,23 +79,59 @@ _SYSTEMS: Final = (
     ((2, 1, 2, 2), (3, 2, 2)),
 )
 
-SOLVE: Final = define(
-    Op(
-        "solve",
-        "The solutions x of a x = b, by LU factorization with partial pivoting; NaN where a is singular.",
-        ("a", "b"),
-        infer=_infer_solve,
-        kernel=_solve_kernel,
-        may_alias=False,
-        jvp=_solve_jvp,
-        vjp=_solve_vjp,
-        batch=_batch_systems(lambda: SOLVE),
-        stablehlo=_solve_stablehlo,
-        refusal="the matrix is singular",
-        samples=tuple(Sample(s, make=dominant) for s in _SYSTEMS),
-        source="M. B. Giles, Collected matrix derivative results for forward and reverse mode AD (2008), 2.3.1",
+
+def _define_solve(name: str, summary: str, refusal: str = "") -> Op:
+    """An op that solves systems by LU factorization; derivatives are solves by the same op."""
+
+    def kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+        shape = _infer_solve(types, params).shape
+        n, columns = shape[-2:]
+        solve = on_one_thread(np.linalg.solve, n * n * (n // 3 + columns))
+        return nan_where_refused(solve, shape, 2, f"{name}: {refusal}" if refusal else "")
+
+    def jvp(operands: Sequence[Value], tangents: Tangents, x: Value, params: Params) -> Value | None:
+        a, _ = operands
+        da, db = tangents
+        right = db
+        if da is not None:
+            moved = product(da, x)
+            right = -moved if db is None else db - moved
+        return None if right is None else apply(op, (a, right))
+
+    def vjp(
+        operands: Sequence[Value], active: Sequence[bool], ct: Value, x: Value, params: Params
+    ) -> list[Value | None]:
+        a, b = operands
+        found = apply(op, (swapped(a), ct))
+        left = unbroadcast(-product(found, swapped(x)), a.type.shape) if active[0] else None
+        return [left, unbroadcast(found, b.type.shape) if active[1] else None]
+
+    op = define(
+        Op(
+            name,
+            summary,
+            ("a", "b"),
+            infer=_infer_solve,
+            kernel=kernel,
+            may_alias=False,
+            jvp=jvp,
+            vjp=vjp,
+            batch=_batch_systems(lambda: op),
+            stablehlo=_solve_stablehlo,
+            refusal=refusal,
+            samples=tuple(Sample(s, make=dominant) for s in _SYSTEMS),
+            source="M. B. Giles, Collected matrix derivative results for forward and reverse mode AD (2008), 2.3.1",
+        )
     )
+    return op
+
+
+SOLVE: Final = _define_solve(
+    "solve",
+    "The solutions x of a x = b, by LU factorization with partial pivoting; NaN where a is singular.",
+    "the matrix is singular",
 )
+SOLVE_OR_NAN: Final = _define_solve("solve_or_nan", "As solve, but NaN where a is singular in eager programs too.")
 
 
 # ---- triangular systems --------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from quabla import errors
 from quabla.control import while_loop
 from quabla.functions.math import greater, less, less_equal, logical_and
 from quabla.ops.dispatch import Value, scalar
-from quabla.ops.elementwise import minimum, where
+from quabla.ops.elementwise import minimum, sqrt, where
 from quabla.solvers.linear import RunState, solve_linear
-from quabla.solvers.problem import Outcome, dot, history_of, norm
+from quabla.solvers.problem import Outcome, dot, history_of
 
 __all__ = ["cg"]
 
@@ -105,7 +105,7 @@ def _run(
         x = x + length * p
         r = r - length * image
         z, after = conditioned(r)
-        return x, k + 1.0, norm(r), (residual, *history[:-1]), lowest, r, z + (after / slope) * p, after
+        return x, k + 1.0, sqrt(dot(r, r)), (residual, *history[:-1]), lowest, r, z + (after / slope) * p, after
 
     z, slope = conditioned(r)
     unbroken = scalar(1.0, r.type.dtype)

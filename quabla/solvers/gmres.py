@@ -147,7 +147,7 @@ def _runs_of(length: int) -> Run:
             rest = norm(w)
             inside = less_equal(rest, lost * whole)
             rest = where(inside, 0.0, rest)
-            basis = apply(PUT, (basis, w * where(inside, 0.0, 1.0 / rest), j + 1.0), (0,))
+            basis = apply(PUT, (basis, where(inside, 0.0, w / rest), j + 1.0), (0,))
             column = matmul(rotation, apply(PUT, (column, rest, j + 1.0), (0,)))
             above, below = column[j], column[j + 1.0]
             radius = hypot(above, below)

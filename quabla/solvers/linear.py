@@ -17,8 +17,7 @@ from quabla.control import while_loop
 from quabla.functions.creation import zeros_like
 from quabla.functions.math import exp2, greater, isfinite, less, less_equal, logical_and, logical_not, logical_or
 from quabla.ops.dispatch import Value, scalar
-from quabla.ops.elementwise import abs as magnitude, floor, maximum, where
-from quabla.ops.reductions import max as largest
+from quabla.ops.elementwise import floor, maximum, where
 from quabla.ops.shaping import concat, reshape
 from quabla.ops.transcendental import log2
 from quabla.solvers.problem import (
@@ -28,6 +27,7 @@ from quabla.solvers.problem import (
     arguments,
     count,
     history_of,
+    longest,
     norm,
     positive_int,
     solved,
@@ -177,9 +177,7 @@ def _refined(
 
 def _scale(b: Value) -> Value:
     """What b is divided by so that no inner product over- or underflows: 1, or a power of two, which costs no digit."""
-    if not b.type.size:
-        return scalar(1.0, b.type.dtype)
-    size = largest(magnitude(b))
+    size = longest(b)
     limits = np.finfo(b.type.dtype.numpy)
     low, high = float(limits.tiny) ** 0.25, float(limits.max) ** 0.25
     extreme = logical_or(

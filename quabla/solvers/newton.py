@@ -21,6 +21,7 @@ from quabla.solvers.problem import (
     arguments,
     count,
     history_of,
+    longest,
     norm,
     positive_int,
     solved,
@@ -56,8 +57,8 @@ def newton(
         f: ``f(x, *args)``, of the structure, shapes and dtypes of x.
         x0: the first iterate: a float array of any shape, or a pytree of them.
         args: further arguments for f, pytrees.
-        tol: the iteration stops at ``norm(f(x)) <= tol * min(1, norm(f(x0)))``, or where a step of at most ``tol * norm(x)``
-            makes f no smaller; then one more step is taken if that makes f smaller. The square root of the dtype's unit
+        tol: the iteration stops at ``norm(f(x)) <= tol * min(1, norm(f(x0)))``, or where a step whose elements are at most
+            ``tol * max(abs(x))`` makes f no smaller; then one more step is taken if that makes f smaller. The square root of the dtype's unit
             roundoff by default.
         maxiter: the largest number of iterations.
         info: return a pair ``(x, info)``; info is a dict of the rank-0 arrays ``iterations``, ``residual_norm`` and
@@ -138,11 +139,11 @@ def _iterated(
     def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         x, value, size, k, *_, history = carry
         d = step_from(x, value)
-        length = norm(d)
+        length = longest(d)
         y, image, reached = _shortened(function, x, d, size, isfinite(length))
         better = less(reached, size)
         # At a root that rounding hides, steps are short and make f no smaller.
-        settled = logical_and(logical_not(better), less_equal(length, small * norm(x)))
+        settled = logical_and(logical_not(better), less_equal(length, small * longest(x)))
         singular = logical_not(isfinite(length))
         stuck = logical_not(logical_or(better, logical_or(settled, singular)))
         return (

@@ -13,11 +13,11 @@ from quabla.array import TensorView
 from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
-from quabla.ops.elementwise import sqrt
+from quabla.ops.elementwise import abs as magnitude, maximum, minimum, sqrt
 from quabla.ops.linalg import matmul
-from quabla.ops.reductions import sum as total
+from quabla.ops.reductions import max as largest, sum as total
 from quabla.ops.selection import where
-from quabla.ops.shaping import CONCAT, RESHAPE
+from quabla.ops.shaping import CONCAT, RESHAPE, reshape
 from quabla.tracing.graph import Body, Graph
 from quabla.tracing.trace import Arguments, array_leaf
 from quabla.transforms.implicit import with_common_captures
@@ -31,6 +31,7 @@ __all__ = [
     "arguments",
     "count",
     "dot",
+    "longest",
     "norm",
     "positive_int",
     "solved",
@@ -171,9 +172,18 @@ def tolerance(name: str, what: str, x: Any) -> float:
     """A tolerance as a float.
 
     Raises:
+        TypeError: for anything but a number.
         ValueError: for one that is negative, infinite or NaN.
     """
-    value = float(x)
+    message = f"{name}: {what} must be a number, got {x!r}"
+    if isinstance(x, (str, bytes)):
+        raise TypeError(f"{message}{errors.at_user_line()}")
+    try:
+        value = float(x)
+    except errors.TracerError:
+        raise
+    except TypeError:
+        raise TypeError(f"{message}{errors.at_user_line()}") from None
     if not 0.0 <= value < math.inf:
         raise ValueError(f"{name}: {what} must be a finite number that is not negative, got {x}{errors.at_user_line()}")
     return value
@@ -208,8 +218,19 @@ def dot(a: Value, b: Value) -> Value:
 
 
 def norm(a: Value) -> Value:
-    """The Euclidean norm of a vector."""
-    return sqrt(dot(a, a))
+    """The Euclidean norm of a vector, whose squares neither overflow nor underflow."""
+    if a.type.size == 1:
+        return reshape(magnitude(a), ())
+    scale = longest(a)
+    limits = np.finfo(a.type.dtype.numpy)
+    scale = minimum(maximum(scale, float(limits.tiny)), float(limits.max))
+    a = a / scale
+    return scale * sqrt(dot(a, a))
+
+
+def longest(a: Value) -> Value:
+    """The largest magnitude among the elements of a vector, 0 for an empty one."""
+    return largest(magnitude(a)) if a.type.size else scalar(0.0, a.type.dtype)
 
 
 def count(n: float) -> Value:

@@ -17,7 +17,7 @@ from quabla import errors
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.rules import with_mapped_axis, zeros
 from quabla.ops.shaping import RESHAPE, TRANSPOSE
-from quabla.ops.solving import SOLVE
+from quabla.ops.solving import SOLVE_OR_NAN
 from quabla.tracing import regions
 from quabla.tracing.graph import ARGUMENT, Body, Graph, RegionNode, TraceTensor
 from quabla.transforms import batching, forward, reverse
@@ -295,12 +295,12 @@ class Root(ImplicitRule):
 
 
 def dense_solve(matrix: Value, rhs: Value, *, transposed: bool = False) -> Value:
-    """The solutions of systems of one vector each."""
+    """The solutions of systems of one vector each, NaN where the matrix is singular."""
     if transposed:
         rank = matrix.type.ndim
         matrix = apply(TRANSPOSE, (matrix,), ((*range(rank - 2), rank - 1, rank - 2),))
     column = apply(RESHAPE, (rhs,), ((*rhs.type.shape, 1),))
-    return apply(RESHAPE, (apply(SOLVE, (matrix, column)),), (rhs.type.shape,))
+    return apply(RESHAPE, (apply(SOLVE_OR_NAN, (matrix, column)),), (rhs.type.shape,))
 
 
 def root(

@@ -110,6 +110,29 @@ def test_any_shape_and_structure():
     close(got["b"], 4.0)
 
 
+@pytest.mark.parametrize("run", [lambda f, x: f(x), lambda f, x: qb.jit(f)(x)], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [("float32", s) for s in (1.380649e-23, 1e-30, 1e20, 1e30)]
+    + [("float64", s) for s in (1e-290, 1e-170, 1e170, 1e290)],
+)
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_scale_of_f_does_not_matter(run, dtype, scale, size):
+    x0 = qb.ones((size,), dtype=getattr(qb, dtype))
+    x, info = run(lambda x0: qb.newton(lambda x: scale * (x * x - 2.0), x0, info=True), x0)
+    close(x, np.full(size, math.sqrt(2.0)), 4 * np.finfo(dtype).eps)
+    assert info["success"].item()
+    assert info["residual_norm"].item() <= 10 * size * np.finfo(dtype).eps * scale
+    assert not qb.newton(lambda x: scale * (x * x + 1.0), x0, info=True)[1]["success"].item()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_scale_of_the_root_does_not_matter(scale):
+    right = np.array([1.5, 3.0])
+    x = qb.newton(lambda x: x + x * (x / scale) / 9.0 - right * scale, qb.zeros((2,)))
+    np.testing.assert_allclose(x.numpy() / scale, 4.5 * (np.sqrt(1.0 + 4.0 * right / 9.0) - 1.0), rtol=1e-14)
+
+
 # ---- failures -----------------------------------------------------------------------------------
 
 
@@ -135,6 +158,37 @@ def test_failures_inside_info():
     x, info = qb.newton(qb.log, -1.0, info=True)
     assert math.isnan(x.item())
     assert not info["success"].item()
+
+
+def root_of(a):
+    return qb.newton(lambda x: x**2 - a, 1.0)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_lane_that_fails_is_nan_alone(compiled):
+    maybe_jit = qb.jit if compiled else lambda f: f
+    a = qb.array([4.0, 1e10, -1.0])
+    roots, slopes = np.array([2.0, 1e5, np.nan]), np.array([0.25, 5e-6, np.nan])
+    close(maybe_jit(qb.vmap(qb.grad(root_of)))(a), slopes)
+    x, dx = maybe_jit(qb.vmap(lambda a: qb.jvp(root_of, (a,), (1.0,))))(a)
+    close(x, roots)
+    close(dx, slopes)
+    close(maybe_jit(qb.vmap(qb.grad(qb.grad(root_of))))(a), -0.25 / roots**3)
+
+    def total(a):  # a system of two, of which the Jacobian is singular where a is negative
+        return qb.sum(qb.newton(lambda x: qb.stack([x[0] ** 2 - a, x[0] * x[1] - 1.0]), qb.array([1.0, 1.0])))
+
+    close(maybe_jit(qb.vmap(qb.grad(total)))(a), 0.5 / roots - 0.5 / roots**3)
+
+
+def test_a_failed_root_has_no_derivative_and_raises_nothing():
+    for x0 in (0.0, 1.0):
+        value, slope = qb.value_and_grad(lambda a, x0=x0: qb.newton(lambda x: x * x + a, x0))(1.0)
+        assert math.isnan(value.item())
+        assert math.isnan(slope.item())
+    assert math.isnan(qb.grad(lambda a: qb.newton(lambda x: x * x - a, 0.0))(0.0).item())  # a double root
+    with pytest.raises(ValueError, match="solve: the matrix is singular"):  # the user's own solve still says so
+        qb.grad(lambda a: qb.sum(qb.linalg.solve(a, qb.ones(2))))(qb.zeros((2, 2)))
 
 
 def test_wrong_arguments():

@@ -279,6 +279,36 @@ def test_gmres_notices_singular_operators():
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [("float32", 1e-25), ("float32", 1e25), *[("float64", s) for s in (1e-280, 1e-170, 1e170, 1e280)]],
+)
+def test_the_scale_of_the_operator_does_not_matter(name, dtype, scale):
+    a = np.random.default_rng(0).normal(size=(5, 5))
+    a = (a @ a.T + np.eye(5) if name == "cg" else a).astype(dtype)
+    b = np.arange(1.0, 6.0, dtype=dtype)
+    want = np.linalg.solve(a.astype("float64"), b)
+    rows = qb.array(a)
+
+    def solution(b):
+        return solver(name)(lambda v: scale * qb.matmul(rows, v), b, tol=1e-6)
+
+    for run in (solution, qb.jit(solution)):
+        np.testing.assert_allclose(run(qb.array(b)).numpy().astype("float64") * scale, want, rtol=1e-4, atol=1e-4)
+    one = solver(name)(lambda v: scale * v, qb.array([1.0, 2.0], dtype=getattr(qb, dtype)))
+    np.testing.assert_allclose(one.numpy().astype("float64") * scale, [1.0, 2.0], rtol=4 * np.finfo(dtype).eps)
+
+
+@BOTH
+@pytest.mark.parametrize("argument", ["tol", "atol", "maxiter"])
+@pytest.mark.parametrize("value", ["a", "1e-3", [1.0], 1j, qb.array([1.0, 2.0])])
+def test_messages_name_the_argument(name, argument, value):
+    wanted = "an int" if argument == "maxiter" else "a number"
+    with pytest.raises(TypeError, match=f"^{name}: {argument} must be {wanted}, got "):
+        solver(name)(lambda v: v, qb.ones(2), **{argument: value})
+
+
+@BOTH
 @pytest.mark.parametrize("wrong", [lambda v: 2.0 * v + 1.0, lambda v: 2.0 * v + 0.1 * v**3, lambda v: 0.1 * v**3])
 def test_operators_that_are_not_linear_are_no_success(name, wrong):
     b = qb.array(1.0 + np.arange(5.0))

@@ -452,7 +452,7 @@ func.func @f(%a: tensor<2x2xf64>, %b: tensor<3x1xf64>) {
 // -----
 
 func.func @f(%a: tensor<2x2xf64>, %b: tensor<2x1xf32>) {
-  // expected-error @below {{'qb.solve' op needs two arrays of one float dtype, got tensor<2x2xf64> and tensor<2x1xf32>}}
+  // expected-error @below {{'qb.solve' op needs arrays of one float dtype, got tensor<2x2xf64> and tensor<2x1xf32>}}
   %0 = "qb.solve"(%a, %b) : (tensor<2x2xf64>, tensor<2x1xf32>) -> tensor<2x1xf32>
   return
 }

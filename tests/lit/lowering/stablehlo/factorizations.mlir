@@ -10,6 +10,14 @@ func.func @solve(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
   return %0 : tensor<3x2xf64>
 }
 
+// Compiled code gives NaN and raises nothing, so both solvers are one call.
+// CHECK-LABEL: func.func public @solve_or_nan(
+// CHECK: stablehlo.custom_call @qb.solve(%arg0, %arg1) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
+func.func @solve_or_nan(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
+  %0 = "qb.solve_or_nan"(%a, %b) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
+  return %0 : tensor<3x2xf64>
+}
+
 // CHECK-LABEL: func.func public @solve_triangular(
 // CHECK: [[X:%.+]] = "stablehlo.triangular_solve"(%arg0, %arg1) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
 // CHECK: return [[X]] : tensor<3x2xf64>

@@ -14,6 +14,18 @@ func.func @solve(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
   return %0 : tensor<3x2xf64>
 }
 
+// The same for the solver that raises nothing.
+// CHECK-LABEL: func.func @solve_or_nan(
+// CHECK: [[X:%.+]] = "qb.solve_or_nan"(%arg0, %arg1)
+// CHECK: [[MOVED:%.+]] = "qb.matmul"(%arg2, [[X]])
+// CHECK: [[RIGHT:%.+]] = "qb.sub"(%arg3, [[MOVED]])
+// CHECK: [[DX:%.+]] = "qb.solve_or_nan"(%arg0, [[RIGHT]])
+// CHECK: return [[X]], [[DX]]
+func.func @solve_or_nan(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
+  %0 = "qb.solve_or_nan"(%a, %b) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
+  return %0 : tensor<3x2xf64>
+}
+
 // The same, with the part of da that is read.
 // CHECK-LABEL: func.func @solve_triangular(
 // CHECK: [[X:%.+]] = "qb.solve_triangular"(%arg0, %arg1) {lower = true, transpose = false}

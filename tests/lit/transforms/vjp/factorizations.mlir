@@ -17,6 +17,20 @@ func.func @solve(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
   return %0 : tensor<3x2xf64>
 }
 
+// The same for the solver that raises nothing.
+// CHECK-LABEL: func.func @solve_or_nan(
+// CHECK: [[X:%.+]] = "qb.solve_or_nan"(%arg0, %arg1)
+// CHECK: [[AT:%.+]] = "qb.transpose"(%arg0)
+// CHECK: [[BBAR:%.+]] = "qb.solve_or_nan"([[AT]], %arg2)
+// CHECK: [[XT:%.+]] = "qb.transpose"([[X]])
+// CHECK: [[OUTER:%.+]] = "qb.matmul"([[BBAR]], [[XT]])
+// CHECK: [[ABAR:%.+]] = "qb.neg"([[OUTER]])
+// CHECK: return [[X]], [[ABAR]], [[BBAR]]
+func.func @solve_or_nan(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
+  %0 = "qb.solve_or_nan"(%a, %b) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
+  return %0 : tensor<3x2xf64>
+}
+
 // The same; only the triangle that is read gets a cotangent.
 // CHECK-LABEL: func.func @solve_triangular(
 // CHECK: [[X:%.+]] = "qb.solve_triangular"(%arg0, %arg1) {lower = true, transpose = false}

@@ -10,6 +10,14 @@ func.func @solve(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
   return %0 : tensor<3x2xf64>
 }
 
+// CHECK-LABEL: func.func @solve_or_nan(
+// CHECK: [[X:%.+]] = "qb.solve_or_nan"(%arg0, %arg1) : (tensor<4x3x3xf64>, tensor<4x3x2xf64>) -> tensor<4x3x2xf64>
+// CHECK: return [[X]] : tensor<4x3x2xf64>
+func.func @solve_or_nan(%a: tensor<3x3xf64>, %b: tensor<3x2xf64>) -> tensor<3x2xf64> {
+  %0 = "qb.solve_or_nan"(%a, %b) : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
+  return %0 : tensor<3x2xf64>
+}
+
 // CHECK-LABEL: func.func @solve_triangular(
 // CHECK: [[X:%.+]] = "qb.solve_triangular"(%arg0, %arg1) {lower = true, transpose = false} : (tensor<4x3x3xf64>, tensor<4x3x2xf64>) -> tensor<4x3x2xf64>
 // CHECK: return [[X]] : tensor<4x3x2xf64>
