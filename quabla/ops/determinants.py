@@ -108,8 +108,8 @@ _REGULAR: Final = 1e4
 def _infer_cofactors(types: Sequence[TensorType], params: Params) -> TensorType:
     for t in types:
         check_matrices(t, square=True)
-        if t.shape[-1] != types[0].shape[-1]:
-            raise ValueError(f"needs directions of the matrix's size, got {t} for {types[0]}")
+        if t.shape[-1] != types[0].shape[-1] or t.ndim != types[0].ndim:
+            raise ValueError(f"needs directions of the matrix's rank and size, got {t} for {types[0]}")
     return types[0].with_shape((*broadcast_stacks(*types), *types[0].shape[-2:]))
 
 
@@ -280,7 +280,7 @@ COFACTORS: Final = define(
         stablehlo=_cofactors_stablehlo,
         samples=(
             Sample(((3, 3),)),
-            Sample(((2, 2, 2), (2, 2))),
+            Sample(((2, 2, 2), (1, 2, 2))),
             Sample(((4, 4), (4, 4), (4, 4))),
         ),
         source="R. Bhatia, T. Jain, Higher order derivatives and perturbation bounds for determinants (2009)",

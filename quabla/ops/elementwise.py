@@ -315,7 +315,9 @@ def _pow_slope_x(x: Value, y: Value, r: Value) -> Any:
             return 0
         slope = c * _pow(x, c - 1.0)
         return slope if c >= 1.0 else choose(test(x, "equal", 0.0), 0.0, slope)
-    flat = apply(WHERE, (test(x, "equal", 0.0), test(y, "less", 1.0), test(y, "equal", 0.0)))
+    # Elsewhere the factor y makes it 0 at y = 0; what is beside it has a derivative by y.
+    origin = test(x, "equal", 0.0)
+    flat = apply(WHERE, (origin, test(y, "less", 1.0), origin))
     return choose(flat, 0.0, y * _pow(choose(flat, 1.0, x), y - 1.0))
 
 

@@ -5,6 +5,7 @@ Sums of float32 values accumulate in float64 and round each result once.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from math import nan, prod
 from typing import Any, Final, TypeVar
@@ -341,7 +342,7 @@ _ARGUMENTS: Final = {
     "keepdims": "keep the reduced axes with extent 1.",
     "ddof": (
         "the sum of squares is divided by the number of elements less ``ddof``; where that leaves nothing, the result\n"
-        "            is infinite or NaN."
+        "        is infinite or NaN."
     ),
 }
 
@@ -356,12 +357,12 @@ def over_axes(*refused: str) -> Callable[[F], F]:
     def document(function: F) -> F:
         code: Any = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
         names = code.co_varnames[: code.co_argcount]
-        arguments = "".join(f"        {name}: {_ARGUMENTS[name]}\n" for name in names)
-        text, example, rest = (function.__doc__ or "").partition("    Example:")
+        arguments = "".join(f"    {name}: {_ARGUMENTS[name]}\n" for name in names)
+        text, example, rest = inspect.cleandoc(function.__doc__ or "").partition("Example:")
         function.__doc__ = (
-            f"{text}    Args:\n{arguments}\n    Raises:\n"
-            f"        ValueError: for {', '.join(refused)}, and axes that do not exist or are given twice.\n\n"
-            f"{example}{rest}"
+            f"{text}Args:\n{arguments}\nRaises:\n"
+            f"    ValueError: for {', '.join(refused)}, and axes that do not exist or are given twice.\n\n"
+            f"{example}{rest}\n"
         )
         return function
 

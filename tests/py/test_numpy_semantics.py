@@ -199,7 +199,8 @@ def contractions(draw):
 
 
 def crossing(draw):
-    n, m = draw(st.sampled_from([(3, 3), (2, 3), (3, 2), (3, 1)]))
+    with_two = [] if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else [(2, 3), (3, 2)]  # NumPy refuses them now
+    n, m = draw(st.sampled_from([(3, 3), (3, 1), *with_two]))
     lead = draw(st.sampled_from([(), (2,), (1,), (0,)]))
     x, y = (values(draw, s, np.float64) for s in ((*lead, n), (*draw(st.sampled_from([(), lead])), m)))
     options = draw(st.sampled_from([{}, {"axis": -1}, {"axisc": 0}, {"axisa": 0, "axisb": 0}]))
