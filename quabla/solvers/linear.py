@@ -98,7 +98,7 @@ def solve_linear(
     def algorithm(
         operator: Callable[[Value], Value], precondition: Callable[[Value], Value] | None, b: Value, x: Value
     ) -> Sequence[Value]:
-        return _refined(operator, precondition, b, x, relative, absolute, limit, run)
+        return _refined(operator, precondition, b, x, relative, absolute, limit, run, partial=info)
 
     def emit(functions: Sequence[Body], operands: Sequence[Value]) -> Sequence[Value]:
         return linear_solve(name, functions, operands, algorithm, symmetric=symmetric)
@@ -116,7 +116,7 @@ def solve_linear(
         raise RuntimeError(f"{name}: {problem}; {history_of(outcome)}{errors.at_user_line()}")
 
     functions = {"matvec": matvec} if M is None else {"matvec": matvec, "M": M}
-    options = (name, relative, absolute, limit, *method)
+    options = (name, relative, absolute, limit, bool(info), *method)
     return solved(unknown, [start, unknown.vector], functions, arguments(name, args), emit, options, fail, info)
 
 
@@ -129,8 +129,13 @@ def _refined(
     absolute: float,
     limit: int,
     run: Run,
+    *,
+    partial: bool,
 ) -> list[Value]:
-    """Emit runs of a method until one starts from a residual that is small enough, or not smaller than the one before."""
+    """Emit runs of a method until one starts from a residual that is small enough, or not smaller than the one before.
+
+    What is no solution is NaN; with ``partial`` it is returned, if it is finite.
+    """
     dtype = b.type.dtype
     scale = _scale(b)
     b = b / scale
@@ -165,11 +170,12 @@ def _refined(
     # What the recursion claims and b - A x belies is rounding, or an operator that is not linear.
     plausible = less_equal(state.residual, maximum(threshold, size * roundoff**0.5))
     history = [reshape(v, (1,)) for v in (state.residual, *state.history)]
+    solved = logical_and(logical_and(success, plausible), ok)
     return [
-        where(ok, state.x * scale, np.nan),
+        where(ok if partial else solved, state.x * scale, np.nan),
         state.iterations,
         state.residual * scale,
-        logical_and(logical_and(success, plausible), ok),
+        solved,
         state.broken,
         concat(history, 0) * scale,
     ]

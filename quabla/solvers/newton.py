@@ -92,7 +92,7 @@ def newton(
     def algorithm(
         function: Callable[[Value], Value], jacobian: Callable[[Value], Value], start: Value
     ) -> Sequence[Value]:
-        return _iterated(function, jacobian, start, wanted, max(wanted, 4.0 * roundoff), limit)
+        return _iterated(function, jacobian, start, wanted, max(wanted, 4.0 * roundoff), limit, partial=info)
 
     def emit(functions: Sequence[Body], operands: Sequence[Value]) -> Sequence[Value]:
         return root("newton", functions[0], operands, algorithm)
@@ -109,7 +109,7 @@ def newton(
             problem = f"no step makes f smaller at iteration {done}"
         raise RuntimeError(f"newton: {problem}; {history_of(outcome)}{errors.at_user_line()}")
 
-    options = ("newton", wanted, limit)
+    options = ("newton", wanted, limit, bool(info))
     return solved(unknown, [unknown.vector], {"f": f}, arguments("newton", args), emit, options, fail, info)
 
 
@@ -120,8 +120,13 @@ def _iterated(
     tol: float,
     small: float,
     limit: int,
+    *,
+    partial: bool,
 ) -> list[Value]:
-    """Emit the iteration and a last step; ``small`` is the relative length of a step that may end it."""
+    """Emit the iteration and a last step; ``small`` is the relative length of a step that may end it.
+
+    What is no root is NaN; with ``partial`` it is returned.
+    """
     value = function(start)
     size = norm(value)
     target = tol * minimum(size, 1.0)
@@ -163,7 +168,7 @@ def _iterated(
     y = x + step_from(x, value)
     reached = norm(function(y))
     better = logical_and(success, less(reached, size))
-    x = where(better, y, where(isfinite(size), x, np.nan))
+    x = where(better, y, where(isfinite(size) if partial else success, x, np.nan))
     norms = [reshape(v, (1,)) for v in (size, *history)]
     return list(Outcome(x, iterations, where(better, reached, size), success, singular, concat(norms, 0)))
 

@@ -16,7 +16,6 @@ from quabla.ops.dispatch import Value, apply, cast, float_operand, scalar
 from quabla.ops.elementwise import abs as magnitude, maximum, minimum, sqrt
 from quabla.ops.linalg import matmul
 from quabla.ops.reductions import max as largest, sum as total
-from quabla.ops.selection import where
 from quabla.ops.shaping import CONCAT, RESHAPE, reshape
 from quabla.tracing.graph import Body, Graph
 from quabla.tracing.trace import Arguments, array_leaf
@@ -295,18 +294,12 @@ def solved(
         if not info and not outcome.success.item():
             fail(outcome)
     if not info:
-        return unknown.rebuild(_or_nan(outcome.x, outcome.success) if dispatch.emitters.graphs else outcome.x)
+        return unknown.rebuild(outcome.x)
     return unknown.rebuild(outcome.x), {
         "iterations": outcome.iterations,
         "residual_norm": outcome.residual,
         "success": outcome.success,
     }
-
-
-def _or_nan(x: Value, success: Value) -> Value:
-    """A solution, and NaN where it is none: by a product, so that its derivatives are NaN too."""
-    one, nan = (dispatch.full(x.type.with_shape(()), v) for v in (1.0, float("nan")))
-    return x * where(success, one, nan)
 
 
 def history_of(outcome: Outcome) -> str:

@@ -86,7 +86,8 @@ def test_samples_agree_with_the_eager_kernels(op, sample, dtype):
     if op.name in EXACT or wanted.dtype.kind != "f":
         assert same(got, wanted)
     else:
-        assert ulps(got, wanted) <= (1 if dtype is dtypes.float32 else ULPS)
+        # The terms of cofactors cancel.
+        assert ulps(got, wanted) <= (1 if dtype is dtypes.float32 else 64 if op.name == "cofactors" else ULPS)
 
 
 def test_log1p_is_accurate_on_all_of_its_domain():
