@@ -12,7 +12,7 @@ from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
 from quabla.ops.dispatch import Value, apply, as_value, full, is_value, promote, weakly
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
+from quabla.ops.rules import mapped_size, moved, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, apply_weakly, is_zero
 from quabla.ops.types import Params, TensorType
 
@@ -62,10 +62,15 @@ def _slice_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
 
 
 def _slice_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
-    axis, start, length, step = params
     t = operands[0].type
-    if length == 0:
+    if params[2] == 0:
         return zeros(t)
+    return moved(ct, lambda x: _put_back(x, t, params))
+
+
+def _put_back(ct: Value, t: TensorType, params: Params) -> Value:
+    """The elements of a slice in their places, zeros elsewhere."""
+    axis, start, length, step = params
     if step < 0:
         ct = apply(SLICE, (ct,), (axis, length - 1, length, -1))
         start, step = start + (length - 1) * step, -step

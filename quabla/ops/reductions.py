@@ -17,7 +17,7 @@ from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
 from quabla.ops.records import INTS
 from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import selected_operand, zeros
+from quabla.ops.rules import selected_operand, within_selection, zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
 
@@ -146,7 +146,7 @@ def _mean_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
 def _mean_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
     t = operands[0].type
     n = count(t.shape, params[0])
-    return spread(ct / float(n), t, params[0]) if n else zeros(t)
+    return spread(within_selection(ct, lambda x: x / float(n)), t, params[0]) if n else zeros(t)
 
 
 _SAMPLES: Final = (

@@ -15,6 +15,7 @@ __all__ = [
     "as_factor",
     "mapped_size",
     "move_mapped_first",
+    "moved",
     "ones",
     "sum_of",
     "unbroadcast",
@@ -42,8 +43,8 @@ def unbroadcast(ct: Value, shape: Shape) -> Value:
     lead = len(have) - len(shape)
     axes = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and have[i + lead] != 1))
     if axes:
-        ct = apply(REGISTRY["sum"], (ct,), (tuple(axes),))
-    return ct if ct.type.shape == shape else apply(REGISTRY["reshape"], (ct,), (shape,))
+        ct = _sum_of_selected(ct, tuple(axes))
+    return ct if ct.type.shape == shape else moved(ct, lambda x: apply(REGISTRY["reshape"], (x,), (shape,)))
 
 
 def align(operands: Sequence[Value], mapped: Sequence[bool]) -> list[Value]:
@@ -123,6 +124,29 @@ def selected_operand(x: Value) -> int | None:
         return None
     _, on_true, on_false = x.operands
     return 1 if on_false.splat == 0.0 else 2 if on_true.splat == 0.0 else None
+
+
+def moved(x: Value, f: Callable[[Value], Value]) -> Value:
+    """``f(x)`` for an ``f`` that moves elements, leaves some out or puts zeros beside them; a selection stays outside."""
+    if selected_operand(x) is None:
+        return f(x)
+    return apply(REGISTRY["where"], tuple([f(_of_shape(v, x.type.shape)) for v in x.operands]))
+
+
+def _sum_of_selected(x: Value, axes: tuple[int, ...]) -> Value:
+    """The sum over axes; of a selection, 0 where none of the summands is selected."""
+    kept = selected_operand(x)
+    total = apply(REGISTRY["sum"], (x,), (axes,))
+    if kept is None:
+        return total
+    some = apply(REGISTRY["max" if kept == 1 else "min"], (_of_shape(x.operands[0], x.type.shape),), (axes,))
+    operands = [some, zeros(total.type), zeros(total.type)]
+    operands[kept] = total
+    return apply(REGISTRY["where"], tuple(operands))
+
+
+def _of_shape(x: Value, shape: Shape) -> Value:
+    return x if x.type.shape == shape else apply(REGISTRY["broadcast"], (x,), (shape,))
 
 
 def sum_of(a: Value, b: Value) -> Value:

@@ -16,7 +16,7 @@ from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_int
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import mapped_size, unbroadcast, with_mapped_axis, zeros
+from quabla.ops.rules import mapped_size, moved, unbroadcast, with_mapped_axis, zeros
 from quabla.ops.types import Params, Shape, TensorType, tensor_type
 
 __all__ = [
@@ -79,7 +79,9 @@ RESHAPE: Final = define(
         infer=_reshape_infer,
         kernel=_reshape_kernel,
         exact_f32=True,
-        transpose={0: lambda ct, operands, params: apply(RESHAPE, (ct,), (operands[0].type.shape,))},
+        transpose={
+            0: lambda ct, operands, params: moved(ct, lambda x: apply(RESHAPE, (x,), (operands[0].type.shape,)))
+        },
         batch=lambda xs, mapped, params: apply(RESHAPE, (xs[0],), ((xs[0].type.shape[0], *params[0]),)),
         stablehlo=lambda lo, xs, node: lo.reshape(xs[0], node.type),
         fold=_reshape_fold,
@@ -267,7 +269,7 @@ TRANSPOSE: Final = define(
         infer=_transpose_infer,
         kernel=_transpose_kernel,
         exact_f32=True,
-        transpose={0: lambda ct, operands, params: apply(TRANSPOSE, (ct,), (_inverse(params[0]),))},
+        transpose={0: lambda ct, operands, params: moved(ct, lambda x: apply(TRANSPOSE, (x,), (_inverse(params[0]),)))},
         batch=lambda xs, mapped, params: apply(TRANSPOSE, (xs[0],), ((0, *(i + 1 for i in params[0])),)),
         stablehlo=lambda lo, xs, node: lo.op("stablehlo.transpose", node.type, [xs[0]], permutation=node.params[0]),
         fold=_transpose_fold,
@@ -339,7 +341,8 @@ def _concat_transpose(
     start = 0
     for x, a in zip(operands, active, strict=True):
         n = x.type.shape[axis]
-        out.append(apply(REGISTRY["slice"], (ct,), (axis, start if n else 0, n, 1)) if a else None)
+        piece = (axis, start if n else 0, n, 1)
+        out.append(moved(ct, lambda v, p=piece: apply(REGISTRY["slice"], (v,), p)) if a else None)
         start += n
     return out
 

@@ -98,3 +98,37 @@ def test_a_long_chain_of_selections_does_not_grow_faster_than_its_length():
 
     sizes = [len(qb.jit(qb.grad(lambda x, n=n: f(x, n))).lower(X).as_text().splitlines()) for n in (20, 40, 80)]
     assert sizes[2] - sizes[1] < 2.2 * (sizes[1] - sizes[0])
+
+
+W = qb.array([1.0, 2.0])
+#: Functions of the elements of ``x``, some of which have no finite value at 0, behind ops that move elements or add them up.
+MOVED = {
+    "broadcast": lambda x: qb.where(x[:, None] > 0, qb.log(x)[:, None] * W, 0.0),
+    "sum with an outer value": lambda x: qb.where(x[:, None] > 0, qb.log(x)[:, None] + W, 0.0),
+    "mean": lambda x: qb.where(x > 0, qb.mean(qb.log(x)[:, None] * W, axis=1), 0.0),
+    "flip": lambda x: qb.where(x[::-1] > 0, qb.log(x)[::-1], 0.0),
+    "transpose": lambda x: qb.where(qb.outer(x, W).T > 0, qb.log(qb.outer(x, W)).T, 0.0),
+    "reshape": lambda x: qb.where(x.reshape(2, 2) > 0, qb.log(x).reshape(2, 2), 0.0),
+    "slices": lambda x: qb.where(x[1::2] > 0, qb.log(x)[1::2], 0.0),
+    "stack": lambda x: qb.where(qb.stack([x, x]) > 0, qb.stack([qb.log(x), 1.0 / x]), 0.0),
+    "concat": lambda x: qb.where(qb.concat([x, x], 0) > 0, qb.concat([qb.sqrt(qb.log(x + 1.0)), 1.0 / x], 0), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_masks_follow_elements_that_are_moved(name):
+    f = MOVED[name]
+    x = qb.array([0.0, 1.0, 0.0, 2.5])
+    apart = qb.array([1e-3, 1.0, 1e-3, 2.5])  # where nothing is infinite
+    hidden = x.numpy() == 0.0
+    directions = [qb.array(np.eye(4)[i]) for i in range(4)]
+    forward_mode = [qb.sum(qb.jvp(f, (x,), (d,))[1]).item() for d in directions]
+    got = reverse(f)(x).numpy()
+    np.testing.assert_allclose(got, forward_mode, rtol=1e-14)
+    assert (got[hidden] == 0.0).all()
+    np.testing.assert_allclose(got[~hidden], reverse(f)(apart).numpy()[~hidden], rtol=1e-14)
+    if name == "stack":  # masks that differ add up: this one holds at the first order
+        return
+    second = reverse(reverse(f))(x).numpy()
+    assert (second[hidden] == 0.0).all()
+    np.testing.assert_allclose(second[~hidden], reverse(reverse(f))(apart).numpy()[~hidden], rtol=1e-13)
