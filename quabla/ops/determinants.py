@@ -27,7 +27,8 @@ from quabla.ops.matrices import (
 )
 from quabla.ops.reductions import SUM
 from quabla.ops.registry import Kernel, Op, Sample, define
-from quabla.ops.rules import align, unbroadcast
+from quabla.ops.rules import unbroadcast
+from quabla.ops.shaping import RESHAPE
 from quabla.ops.solving import SOLVE
 from quabla.ops.types import Params, Shape, TensorType
 
@@ -184,7 +185,8 @@ def _cofactors_vjp(
 
 
 def _cofactors_batch(xs: Sequence[Value], mapped: Sequence[bool], params: Params) -> Value:
-    return apply(COFACTORS, tuple(align(xs, mapped)))
+    stacked = [x if m else apply(RESHAPE, (x,), ((1, *x.type.shape),)) for x, m in zip(xs, mapped, strict=True)]
+    return apply(COFACTORS, tuple(stacked))
 
 
 class _Lowering:
