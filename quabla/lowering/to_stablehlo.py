@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quabla import errors
 from quabla.dialect.writer import ARGUMENT_NAME
-from quabla.lowering.builder import Builder, attribute
+from quabla.lowering.attributes import attribute
+from quabla.lowering.builder import Builder
 from quabla.lowering.exact_f32 import walk
 from quabla.lowering.indices import counter, derived
 from quabla.mlir import context, ir, mlir_type, stablehlo, unknown
