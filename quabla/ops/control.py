@@ -199,6 +199,11 @@ def _lower_put(add: bool) -> Any:
     return lower
 
 
+def _take_fold(operands: Sequence[Value], params: Params) -> Value | None:
+    x = operands[0]
+    return None if x.splat is None else full(_infer_take([v.type for v in operands], params), x.splat)
+
+
 TAKE: Final = define(
     Op(
         "take",
@@ -207,6 +212,7 @@ TAKE: Final = define(
         attributes=AXIS,
         infer=_infer_take,
         kernel=_take_kernel,
+        fold=_take_fold,
         exact_f32=True,
         may_alias=False,
         transpose={0: lambda ct, xs, params: apply(ADD_AT, (zeros(xs[0].type), ct, xs[1]), params)},
