@@ -27,6 +27,7 @@ from quabla.transforms import reverse
 from quabla.transforms.bodies import Pull, chosen, emit, filled, holds_call, part, run, spread
 from quabla.transforms.forward import Tangent, add_tangents
 from quabla.transforms.stacks import put_of, stacks, without
+from quabla.transforms.tapes import Tape
 
 __all__ = ["node_vjp"]
 
@@ -239,18 +240,20 @@ def _taped_vjp(
     outs = [*program.outs[:size], *(o for o in program.outs[size:] if o.splat != 0.0)]
     program = Body(program.args, program.nodes, outs)
     places = part(body, [put.operands[2] for put in puts.values()])
-    seen = set(program.outs).union(places.outs, *[m.operands for m in program.nodes])
-    taped = [j for j in range(count) if program.args[lead + j] in seen or body.args[lead + j] in seen]
+    arguments, seeds = program.args[: len(body.args)], program.args[len(body.args) :][: sum(active)]
+    read = [a for a, b in zip(arguments, body.args, strict=True) if b in set(places.outs)]
+    record = Tape(program, arguments[lead : lead + count], seeds, read)
 
     def step(first: Sequence[Value], row: Value, now: list[Value]) -> list[Value]:
-        tapes = [apply(PUT, (tape, now[j], row), (0,)) for tape, j in zip(now[count:], taped, strict=True)]
         values = [*first, *now[:count], *captured]
+        kept = record.record([*values, *seeds, *extra])
+        tapes = [apply(PUT, (tape, x, row), (0,)) for tape, x in zip(now[count:], kept, strict=True)]
         if stacking:
             return [*_primal(whole, values, every, rule and _loop_vjp), *tapes]
         outs = _primal(body, values, every, rule and _loop_vjp)
         return [*(now[k] if k in puts else x for k, x in enumerate(outs)), *tapes]
 
-    blank = [zeros(t.with_shape((steps, *t.shape))) for t in (carries[j].type for j in taped)]
+    blank = [zeros(x.type.with_shape((steps, *x.type.shape))) for x in record.kept]
     outs, ran = _forward(n, [*carries, *blank], captured, step)
     outs, tapes = outs[:count], outs[count:]
 
@@ -258,16 +261,17 @@ def _taped_vjp(
         given = [*spread(filled(chosen(given, active), chosen(outs, active)), active)]
 
         def back(first: Sequence[Value], row: Value, now: list[Value]) -> list[Value]:
-            stored = {j: apply(TAKE, (tape, row), (0,)) for j, tape in zip(taped, tapes, strict=True)}
-            # Carries that are not taped are not read: their first values stand for them.
-            values = [*first, *(stored.get(j, carries[j]) for j in range(count)), *captured]
+            kept = [apply(TAKE, (tape, row), (0,)) for tape in tapes]
+            stored = dict(zip(record.kept, kept, strict=True))
+            # Carries that are not kept are not read: their first values stand for them.
+            values = [stored.get(a, x) for a, x in zip(arguments, [*first, *carries, *captured], strict=True)]
             rows = {
                 k: apply(TAKE, (given[k], place), put.params)
                 for (k, put), place in zip(puts.items(), run(places, values), strict=True)
             }
             others = iter(now)
-            seeds = [rows[k] if k in rows else next(others) for k in range(count) if active[k]]
-            cts = run(program, [*values, *seeds, *extra])
+            cts = [rows[k] if k in rows else next(others) for k in range(count) if active[k]]
+            cts = record.play([*values, *cts, *extra], kept)
             return [*cts[:size], *map(_accumulated, now[size:], cts[size:])]
 
         moved = chosen(captured, moving)

@@ -106,6 +106,18 @@ def test_blocks_collect_rows(cpu, policy, engine):
             np.testing.assert_allclose(got, want(X).numpy(), rtol=1e-11)
 
 
+def test_the_tape_has_the_rows_that_are_read_in_the_place_of_a_long_carry():
+    def f(x):
+        x = qb.concat([x] * 10, 0)
+        return qb.sum(qb.fori_loop(0, 39, lambda i, u: u.at[i + 1].set(qb.sin(u[i]) * x[i]), 0.1 * x))
+
+    text = qb.jit(qb.grad(f)).lower(X).program.lower_text()
+    assert "tensor<39xf64>" in text
+    assert "tensor<39x40xf64>" not in text
+    along = qb.jvp(f, (X,), (qb.array(T),))[1].item()
+    assert float(qb.grad(f)(X).numpy() @ T) == pytest.approx(along, rel=1e-12)
+
+
 def test_the_backward_loop_carries_nothing_for_what_is_only_collected():
     def f(x):
         return qb.sum(qb.scan(lambda c, i: (qb.sin(c), c * c), x, length=50)[1])
