@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,7 @@ def workloads(m: Any) -> dict[str, tuple[Any, ...]]:
         return m.array(rng.normal(size=shape))
 
     def layers(*sizes: int) -> Any:
-        pairs = zip(sizes, sizes[1:], strict=False)
-        return [(m.array(rng.normal(size=(a, b)) / np.sqrt(a)), m.array(np.zeros(b))) for a, b in pairs]
+        return [(m.array(rng.normal(size=(a, b)) / np.sqrt(a)), m.array(np.zeros(b))) for a, b in pairwise(sizes)]
 
     found: dict[str, tuple[Any, ...]] = {}
 
@@ -213,13 +213,23 @@ def workloads(m: Any) -> dict[str, tuple[Any, ...]]:
     found["variance, 1000 x 1000, axis 0"] = (lambda a: np_.var(a, axis=0), square)
     found["matmul 512"] = (lambda a: np_.matmul(a, a), normal(512, 512))
     found["matmul chain 64"] = (lambda a: np_.matmul(np_.matmul(np_.matmul(a, a), a), a), normal(64, 64))
-    found["einsum bij,bjk->bik"] = (lambda a, b: np_.einsum("bij,bjk->bik", a, b), normal(64, 32, 32), normal(64, 32, 32))
-    found["einsum ij,kj,ik->"] = (lambda a, b, c: np_.einsum("ij,kj,ik->", a, b, c), *(normal(200, 200) for _ in range(3)))
+    found["einsum bij,bjk->bik"] = (
+        lambda a, b: np_.einsum("bij,bjk->bik", a, b),
+        normal(64, 32, 32),
+        normal(64, 32, 32),
+    )
+    found["einsum ij,kj,ik->"] = (
+        lambda a, b, c: np_.einsum("ij,kj,ik->", a, b, c),
+        *(normal(200, 200) for _ in range(3)),
+    )
     found["sort, 1e5"] = (np_.sort, normal(100_000))
     found["sort gradient, 1e5"] = (m.grad(lambda v: np_.sum(np_.sort(v) ** 3)), normal(100_000))
     found["cumsum, 1e6"] = (np_.cumsum, million)
     found["cumsum gradient, 1e5"] = (m.grad(lambda v: np_.sum(np_.cumsum(v) ** 2)), normal(100_000))
-    found["cumprod gradient, 1e3"] = (m.grad(lambda v: np_.sum(np_.cumprod(v))), m.array(1.0 + 0.001 * rng.normal(size=1000)))
+    found["cumprod gradient, 1e3"] = (
+        m.grad(lambda v: np_.sum(np_.cumprod(v))),
+        m.array(1.0 + 0.001 * rng.normal(size=1000)),
+    )
     places = np_.asarray(rng.integers(0, 10_000, 100_000))
     found["gather, 1e5"] = (lambda v, i: v[i], normal(10_000), places)
     found["gather gradient, 1e5"] = (m.grad(lambda v, i: np_.sum(v[i] ** 2)), normal(10_000), places)

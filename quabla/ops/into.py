@@ -40,7 +40,9 @@ def formula(kernel: F) -> F:
     return kernel
 
 
-def into_array(kernel: Callable[..., Any], types: Sequence[TensorType], result: TensorType, widens: bool) -> Into | None:
+def into_array(
+    kernel: Callable[..., Any], types: Sequence[TensorType], result: TensorType, widens: bool
+) -> Into | None:
     """The form of an elementwise kernel that writes into an array; None where there is none.
 
     Args:
@@ -65,8 +67,8 @@ def into_array(kernel: Callable[..., Any], types: Sequence[TensorType], result: 
 def copied(write: Callable[..., Any]) -> Into:
     """For a kernel that returns a changed copy of its first operand; ``write`` changes it in place."""
 
-    def run(x: Any, *others: Any) -> Any:
-        *others, out = others
+    def run(x: Any, *arrays: Any) -> Any:
+        *others, out = arrays
         np.copyto(out, x)
         return write(out, *others)
 

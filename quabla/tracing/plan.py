@@ -119,8 +119,10 @@ class Plan:
                 continue
             types = tuple([k.type for k in n.operands])
             writer = WRITERS[op](n.params, types) if op in WRITERS else None
-            in_place = writer is not None and n.operands[0] in donated
-            kernel = writer if in_place else number_kernel(op.kernel_for(types, n.params), n)
+            if writer is not None and n.operands[0] in donated:
+                kernel, in_place = writer, True
+            else:
+                kernel, in_place = number_kernel(op.kernel_for(types, n.params), n), False
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
