@@ -157,6 +157,7 @@ class _Client:
             INACCURATE_BEFORE_0_12,
             guard_products,
             keep_barriers,
+            select_short_branches,
             split_broadcasts,
             write_out,
         )
@@ -168,6 +169,7 @@ class _Client:
         if state:
             _alias(module, state)
         keep_barriers(module)
+        select_short_branches(module)
         split_broadcasts(module)
         if call_lapack(module):
             self._offer_lapack()

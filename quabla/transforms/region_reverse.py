@@ -91,6 +91,27 @@ def _most_steps(n: RegionNode) -> int:
     return n.params[1] - n.params[0] if n.op is FORI else n.params[0]
 
 
+def _stacking(n: RegionNode, j: int) -> TraceTensor | None:
+    """The index at which an iteration writes a row of carry ``j``, where nothing in the body reads that carry."""
+    body = n.regions[-1]
+    buffer, out = body.args[n.op.lead + j], body.outs[j]
+    if out.op is not PUT or out.operands[0] is not buffer or buffer in out.operands[1:] or body.outs.count(out) > 1:
+        return None
+    read = any(out in m.operands or (buffer in m.operands and m is not out) for m in body.nodes)
+    return None if read or buffer in body.outs else out.operands[2]
+
+
+def _stacks_all(n: RegionNode, j: int) -> bool:
+    """Whether a loop writes every row of carry ``j`` once."""
+    return (
+        n.op is FORI
+        and (index := _stacking(n, j)) is not None
+        and index is n.regions[0].args[0]
+        and n.regions[0].outs[j].params == (0,)
+        and n.params == (0, n.results[j].type.shape[0])
+    )
+
+
 def _block_length(n: RegionNode) -> int:
     """The length of the blocks that are run again, or 0 for a full tape."""
     policy = config.loop_checkpoint
@@ -98,7 +119,8 @@ def _block_length(n: RegionNode) -> int:
     if policy == "full" or steps < 4:
         return 0
     if policy == "auto":
-        row = sum(c.type.size * c.type.dtype.numpy.itemsize for c in n.carries())
+        kept = [c.type for j, c in enumerate(n.carries()) if _stacking(n, j) is None]
+        row = sum(t.size * t.dtype.numpy.itemsize for t in kept)
         if steps * row <= FULL_TAPE_BYTES:
             return 0
     length = policy if isinstance(policy, int) else math.isqrt(steps - 1) + 1
@@ -197,6 +219,8 @@ def _taped_vjp(
     moving = [m and next(cotangents).splat != 0.0 for m in moving]
     outs = [*program.outs[:size], *(o for o in program.outs[size:] if o.splat != 0.0)]
     program = Body(program.args, program.nodes, outs)
+    # The backward loop reads each row of a stack's cotangent once, so that it need not carry it.
+    fixed = chosen([_stacks_all(n, j) for j in range(count)], active)
     seen = set(program.outs).union(*[m.operands for m in program.nodes])
     taped = [j for j in range(count) if program.args[lead + j] in seen]
 
@@ -215,12 +239,16 @@ def _taped_vjp(
             stored = {j: apply(TAKE, (tape, row), (0,)) for j, tape in zip(taped, tapes, strict=True)}
             # Carries that are not taped are not read: their first values stand for them.
             values = [stored.get(j, carries[j]) for j in range(count)]
-            cts = run(program, [*first, *values, *captured, *now[:size], *extra])
-            return [*cts[:size], *map(_accumulated, now[size:], cts[size:])]
+            here = iter(now)
+            cotangents = [seed if f else next(here) for seed, f in zip(seeds, fixed, strict=True)]
+            cts = run(program, [*first, *values, *captured, *cotangents, *extra])
+            return [*(c for c, f in zip(cts, fixed, strict=False) if not f), *map(_accumulated, here, cts[size:])]
 
         moved = chosen(captured, moving)
-        cts = _backward(n, [*seeds, *(zeros(x.type) for x in moved)], ran, back)
-        return [*spread(cts[:size], active), *spread(cts[size:], moving)]
+        going = [seed for seed, f in zip(seeds, fixed, strict=True) if not f]
+        cts = iter(_backward(n, [*going, *(zeros(x.type) for x in moved)], ran, back))
+        carried = [zeros(seed.type) if f else next(cts) for seed, f in zip(seeds, fixed, strict=True)]
+        return [*spread(carried, active), *spread(list(cts), moving)]
 
     return outs, active, pull
 
