@@ -21,7 +21,7 @@ from quabla import errors
 from quabla.config import config
 from quabla.ops.into import Into
 from quabla.ops.types import TensorType
-from quabla.runtime.cpu import compiled, estimate
+from quabla.runtime.cpu import Compilation, estimate, settled
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import Graph, TraceTensor
 from quabla.tracing.plan import Plan, execute
@@ -66,16 +66,16 @@ class Resident:
         count: the number of arrays in the state.
     """
 
-    __slots__ = ("_captured", "_count", "_engine", "_from_call", "_graph", "_plan", "_step")
+    __slots__ = ("_begin", "_captured", "_compilation", "_count", "_engine", "_from_call", "_plan")
 
     def __init__(self, graph: Graph, count: int) -> None:
-        self._graph: Final = graph
         self._count: Final = count
+        self._compilation: Final = Compilation(graph, count)
         self._captured: Final = [captured_array(x) for x in graph.captures]
         self._plan: Final = StepPlan(graph, count)
         gain, cost = estimate(self._plan)
-        self._from_call = cost / gain if gain > 0.0 else np.inf
-        self._step: Any = None
+        self._begin = cost / gain if gain > 0.0 else np.inf
+        self._from_call = settled(cost) / gain if gain > 0.0 else np.inf
         self._engine: Engine | None = None
 
     @property
@@ -107,6 +107,8 @@ class Resident:
         engine = self._current()
         if engine.name != (wanted := self._wanted(engine.calls)):
             engine = self._engine = self._on(wanted, engine.state(), engine.calls)
+        if engine.calls >= self._begin and engine.name == "numpy" and config.cpu_engine == "auto":
+            self._compilation.begin()
         return engine.advance([*arrays, *self._captured])
 
     def _wanted(self, calls: int) -> str:
@@ -119,13 +121,13 @@ class Resident:
         """An engine with this state, which may be written over."""
         if name == "xla":
             try:
-                self._step = self._step or compiled(self._graph, self._count)
+                step = self._compilation.get()
             except errors.UnsupportedOperationError:
                 if config.cpu_engine == "xla":
                     raise
-                self._from_call = np.inf
+                self._begin = self._from_call = np.inf
             else:
-                return OnXla(self._step, self._count, arrays, calls)
+                return OnXla(step, self._count, arrays, calls)
         return OnPlan(self._plan, arrays, calls)
 
 

@@ -175,12 +175,12 @@ def test_moves_to_xla_when_it_pays_and_a_resumed_run_at_the_same_step(tmp_path):
 
 
 def test_a_program_that_xla_does_not_take_stays_on_the_plan(monkeypatch):
-    from quabla.runtime import resident
+    from quabla.runtime import cpu
 
     def refuse(graph, state):
         raise qb.UnsupportedOperationError("no", op="x", device="cpu")
 
-    monkeypatch.setattr(resident, "compiled", refuse)
+    monkeypatch.setattr(cpu, "compiled", refuse)
     trainer = Trainer(mse, network(2, 8, 1), optim.SGD(0.1), X, Y)
     trainer._steps._from_call = 1
     trainer.fit(3)
