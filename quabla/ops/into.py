@@ -52,7 +52,7 @@ def into_array(
         widens: the kernel takes float64 copies of float32 operands, and its result is rounded once.
     """
     if kernel is np.where:
-        return Into(_select)
+        return Into(_select, (result,)) if result.dtype.is_float else Into(_copy_selected)
     if isinstance(kernel, np.ufunc):
         if kernel.signature is not None:  # it would make wide copies of whole arrays
             return None if widens else Into(kernel)
@@ -88,10 +88,25 @@ _BY_KEYWORD: Final[dict[Any, Callable[..., Any]]] = {
 }
 
 
-def _select(mask: Any, on_true: Any, on_false: Any, out: Any) -> Any:
-    np.copyto(out, on_false, "same_kind")
-    np.copyto(out, on_true, "same_kind", mask)
+def _copy_selected(mask: Any, on_true: Any, on_false: Any, out: Any) -> Any:
+    np.copyto(out, on_false)
+    np.copyto(out, on_true, where=mask)
     return out
+
+
+def _select(mask: Any, on_true: Any, on_false: Any, scratch: Any, out: Any) -> Any:
+    """A selection of floats by their bits, in a third of the time that copying where the mask holds takes."""
+    integer = _BITS[out.dtype]
+    chosen, bits, other = scratch.view(integer), out.view(integer), on_false.view(integer)
+    np.negative(mask.view(np.int8), chosen, dtype=integer)  # all bits or none
+    np.bitwise_xor(on_true.view(integer), other, bits)
+    np.bitwise_and(bits, chosen, bits)
+    np.bitwise_xor(bits, other, bits)
+    return out
+
+
+#: Integers as wide as floats.
+_BITS: Final = {np.dtype(np.float64): np.dtype(np.int64), np.dtype(np.float32): np.dtype(np.int32)}
 
 
 def _rounded(kernel: np.ufunc) -> Callable[..., Any]:
@@ -147,8 +162,14 @@ class _Recording:
             run = _BY_KEYWORD.get(function, function)
         else:
             dtype, run = self.dtypes[xs[1]], _select
+        return self._append(run, xs, dtype)
+
+    def convert(self, x: _StandIn, dtype: np.dtype[Any]) -> _StandIn:
+        return self._append(assigned, (x.index,), dtype)
+
+    def _append(self, call: Callable[..., Any], operands: tuple[int, ...], dtype: np.dtype[Any]) -> _StandIn:
         r = self.value(dtype)
-        self.steps.append(_Step(run, xs, r))
+        self.steps.append(_Step(call, operands, r))
         return _StandIn(self, r)
 
 
@@ -174,32 +195,38 @@ def _recorded(kernel: Callable[..., Any], types: Sequence[TensorType], result: T
     recording = _Recording(given, work)
     operands = [_StandIn(recording, i) for i in range(len(given))]
     if widens:
-        operands = [recording.call(np.positive, [x]) for x in operands]
-        for step in recording.steps:
-            recording.dtypes[step.result] = wide
-        recording.steps[:] = [step._replace(call=assigned) for step in recording.steps]
-    found = kernel(*operands).index
+        operands = [recording.convert(x, wide) for x in operands]
+    made = kernel(*operands)
+    if recording.dtypes[made.index] != result.dtype.numpy:
+        made = recording.convert(made, result.dtype.numpy)
+    found = made.index
     last = {i: k for k, step in enumerate(recording.steps) for i in step.operands}
     places = {i: i for i in range(len(given))}
     scratch: list[np.dtype[Any]] = []
     free: list[int] = []
-    for k, step in enumerate(recording.steps):
-        over = step.call is not _select  # a selection is written in two passes
-        done = [i for i in set(step.operands) if last[i] == k and i >= len(given) and i not in recording.constants]
-        if over:
-            free.extend(places[i] - len(given) for i in done)
-        if step.result == found:
-            break
-        dtype = recording.dtypes[step.result]
+
+    def take(dtype: np.dtype[Any]) -> int:
         r = next((r for r in free if scratch[r] == dtype), None)
         if r is None:
-            r = len(scratch)
             scratch.append(dtype)
+            return len(scratch) - 1
+        free.remove(r)
+        return r
+
+    for k, step in enumerate(recording.steps):
+        done = [i for i in set(step.operands) if last[i] == k and i >= len(given) and i not in recording.constants]
+        selects = step.call is _select
+        if selects:  # needs an array of its own, and the result must not be an operand
+            r = take(recording.dtypes[step.result])
+            extra = recording.value(scratch[r])
+            places[extra] = len(given) + r
+            recording.steps[k] = step._replace(operands=(*step.operands, extra))
         else:
-            free.remove(r)
-        places[step.result] = len(given) + r
-        if not over:
             free.extend(places[i] - len(given) for i in done)
+        if step.result != found:
+            places[step.result] = len(given) + take(recording.dtypes[step.result])
+        if selects:
+            free.extend(places[i] - len(given) for i in (*done, extra))
     out = places[found] = len(given) + len(scratch)
     for n, i in enumerate(recording.constants):
         places[i] = out + 1 + n

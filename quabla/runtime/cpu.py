@@ -24,13 +24,13 @@ __all__ = ["Compilation", "CpuEngine", "compiled", "estimate", "settled"]
 # the cost of each kernel's call and, on large arrays, passes over memory; NumPy's loops over some functions are as wide as
 # XLA's or wider, others take several passes.
 _PLAN_CALL: Final = 3.0
-_PLAN_OP: Final = 0.6
+_PLAN_OP: Final = 0.8
 _PLAN_TRIP: Final = 0.3  # an iteration of a loop, beside its ops
 _PLAN_PRODUCT: Final = 1000.0  # waking BLAS's threads, which is worse the busier the machine
 _XLA_CALL: Final = 14.0
 _XLA_OP: Final = 0.04
 _XLA_TRIP: Final = 0.1  # 0.02 where the whole loop is one kernel, up to 0.4 where its body is several
-_XLA_BYTE: Final = 1e-4  # of arguments and results, which are copied or new
+_XLA_BYTE: Final = 5e-5  # of arguments and results; copies of arguments are kept
 _PAUSE: Final = 400_000.0  # a compilation that takes no longer is waited for
 _COMPILE: Final = 60_000.0
 _COMPILE_OP: Final = 1_500.0
@@ -40,12 +40,12 @@ _COMPILE_OP_SQUARED: Final = 0.1  # XLA takes 9 s for a chain of 8,000 ops and 6
 #: What XLA saves an element of a large array; less than nothing where NumPy's kernel is the faster one.
 _SAVED_SIMPLE: Final = 4e-4
 _SAVED: Final = {
-    "cbrt": 0.006, "erf": 0.06, "erfc": 0.07, "hypot": 0.02, "logistic": 0.015, "sech2": 0.014, "softplus": 0.003,
-    "sqrt": 0.0, "where": 0.005,
+    "cbrt": 0.015, "erf": 0.04, "erfc": 0.035, "hypot": 0.02, "logistic": 0.009, "sech2": 0.012, "softplus": 0.008,
+    "sqrt": 0.0, "where": 0.003,
 }  # fmt: skip
 #: The same for functions that NumPy computes with instructions for 512 bits, where the processor has them.
 _SAVED_NARROW: Final = {
-    "arctan": 0.0, "cos": -0.003, "cosh": 0.006, "exp": 0.0, "expm1": 0.009, "log": -0.004, "log1p": 0.008, "power": -0.002,
+    "arctan": 0.0, "cos": -0.003, "cosh": 0.006, "exp": 0.003, "expm1": 0.009, "log": -0.004, "log1p": 0.008, "power": -0.002,
     "sin": -0.002, "sinh": 0.013, "tan": -0.002, "tanh": 0.01,
 }  # fmt: skip
 

@@ -164,7 +164,8 @@ class Plan:
         """Elementwise ops in a row as one step, where that saves an array."""
         links = [link for link, _ in run]
         kept = {link.node for link in links if link.node in pinned or last.get(link.node, -1) >= end}
-        if not links or (self.least == np.inf and (len(links) < 2 or len(kept) == len(links))):
+        saves = len(kept) < len(links) > 1 or any(link.into and len(link.into.scratch) > 1 for link in links)
+        if not links or not (saves or self.least < np.inf):
             return [step for _, step in run]
         gone = {s for _, (_, _, _, drop) in run for s in drop}
         made = {link.node for link in links}
