@@ -130,6 +130,9 @@ class Plan:
                 self.large_products += 1
             if size >= LARGE and op.elementwise:
                 self.elements[op.name] = self.elements.get(op.name, 0.0) + size
+            if size < least and not any([t.size >= least for t in types]):
+                steps.append((kernel, slots, out, drop))
+                continue
             dying = {
                 k
                 for k in n.operands
@@ -138,8 +141,9 @@ class Plan:
             if dying:
                 dying = {k for k in dying if not k.op.may_alias}
                 drop = tuple([self._slots[k] for k in dying])
+            chains = fits(n)
             into = None
-            if not in_place and (dying or size >= self.least or fits(n)):
+            if not in_place and (dying or size >= self.least or chains):
                 into = copied(writer) if writer is not None else op.into_for(types, n.params)
             alone = kernel
             if into is not None:
@@ -147,7 +151,7 @@ class Plan:
                 if targets:
                     slots = (*slots, *targets)
                     alone = into.run
-            if fits(n):
+            if chains:
                 run.append((Link(n, kernel, into), (alone, slots, out, drop)))
             else:
                 steps.append((alone, slots, out, drop))
