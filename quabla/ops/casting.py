@@ -10,6 +10,7 @@ import numpy as np
 from quabla import dtypes
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
+from quabla.ops.into import Into, assigned
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
 
@@ -53,6 +54,12 @@ def _cast_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     if params[0].is_int and types[0].dtype.is_float:
         return lambda x: to_integers(x, to)
     return lambda x: x.astype(to)
+
+
+def _cast_into(params: Params, types: Sequence[TensorType]) -> Into | None:
+    if params[0].is_int and types[0].dtype.is_float:
+        return None
+    return Into(assigned)
 
 
 def to_integers(x: Any, to: np.dtype[Any]) -> Any:
@@ -113,6 +120,7 @@ CAST: Final = define(
         attributes=(Attribute("dtype", "dtype"),),
         infer=lambda types, params: types[0].with_dtype(params[0]),
         kernel=_cast_kernel,
+        into=_cast_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: _cast_transpose},

@@ -15,6 +15,7 @@ import numpy as np
 from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
+from quabla.ops.into import Into, assigned
 from quabla.ops.records import INTS
 from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import selected_operand, within_selection, zeros
@@ -133,6 +134,25 @@ def _mean_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda x: reduce(x, axes) / n
 
 
+def _sum_into(params: Params, types: Sequence[TensorType], divisor: int | None) -> Into:
+    """A sum, or a mean, into an array."""
+    axes = params[0]
+    result = _reduced(types, params)
+    if _one_each(types, params):
+        return Into(lambda x, out: assigned(x.reshape(result.shape), out))
+    reduce, n = np.add.reduce, None if divisor is None else np.float64(divisor)
+    wide = types[0].dtype is dtypes.float32
+
+    def run(x: Any, *arrays: Any) -> Any:
+        total, out = arrays[0], arrays[-1]  # one array unless the sum is rounded
+        reduce(x, axes, total.dtype, total)
+        if n is not None:
+            return np.divide(total, n, out)
+        return assigned(total, out) if wide else out
+
+    return Into(run, (result.with_dtype(dtypes.float64),) if wide else ())
+
+
 def _sum_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
     axes = node.params[0]
     return lo.reduce("add", xs[0], node.operands[0].type, axes, node.type) if axes else xs[0]
@@ -167,6 +187,7 @@ SUM: Final = define(
         attributes=AXES,
         infer=_infer_sum,
         kernel=_sum_kernel,
+        into=lambda params, types: _sum_into(params, types, None),
         exact_f32=True,
         may_alias=False,
         transpose={0: lambda ct, operands, params: spread(ct, operands[0].type, params[0])},
@@ -185,6 +206,7 @@ MEAN: Final = define(
         attributes=AXES,
         infer=_infer_mean,
         kernel=_mean_kernel,
+        into=lambda params, types: _sum_into(params, types, count(types[0].shape, params[0])),
         exact_f32=True,
         may_alias=False,
         transpose={0: _mean_transpose},
@@ -242,6 +264,7 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str, missing:
         attributes=NAMED_AXES,
         infer=_infer_extremum,
         kernel=kernel,
+        into=lambda params, types: Into(lambda x, out: ufunc.reduce(x, params[0], None, out)),
         exact_f32=True,
         may_alias=False,
         jvp=_extremum_jvp(missing),
@@ -288,6 +311,19 @@ def _cumsum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda x: accumulate(x, axis, total).astype(result, copy=False)
 
 
+def _cumsum_into(params: Params, types: Sequence[TensorType]) -> Into | None:
+    if types[0].dtype is dtypes.float32:
+        return None
+    axis, reverse = params
+    way = (*(slice(None),) * axis, slice(None, None, -1 if reverse else 1))
+
+    def run(x: Any, out: Any) -> Any:
+        np.add.accumulate(x[way], axis, out.dtype, out[way])
+        return out
+
+    return Into(run)
+
+
 def _cumsum_fold(operands: Sequence[Value], params: Params) -> Value | None:
     (x,) = operands
     return x if x.type.shape[params[0]] <= 1 or is_zero(x) else None
@@ -316,6 +352,7 @@ CUMSUM: Final = define(
         attributes=(Attribute("axis", "int"), Attribute("reverse", "bool")),
         infer=_cumsum_infer,
         kernel=_cumsum_kernel,
+        into=_cumsum_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: lambda ct, operands, params: apply(CUMSUM, (ct,), (params[0], not params[1]))},

@@ -9,6 +9,7 @@ import numpy as np
 
 from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
+from quabla.ops.into import Into
 from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, within_selection, zeros
@@ -81,6 +82,7 @@ GREATER: Final = define(
         ("x1", "x2"),
         infer=infer_elementwise,
         kernel=_greater_kernel,
+        into=lambda params, types: Into(np.greater),
         exact_f32=True,
         elementwise=True,
         differentiable=False,

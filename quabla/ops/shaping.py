@@ -15,6 +15,7 @@ from quabla import dtypes, errors
 from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_ints
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
+from quabla.ops.into import Into, assigned
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, moved, unbroadcast, with_mapped_axis, zeros
 from quabla.ops.types import Params, Shape, TensorType, tensor_type
@@ -158,6 +159,10 @@ def _broadcast_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return fill
 
 
+def _broadcast_into(params: Params, types: Sequence[TensorType]) -> Into | None:
+    return None if prod(params[0]) > FEW_ELEMENTS else Into(assigned)
+
+
 def _broadcast_batch(xs: Sequence[Value], mapped: Sequence[bool], params: Params) -> Value:
     size, *rest = xs[0].type.shape
     fill = len(params[0]) - len(rest)
@@ -196,6 +201,7 @@ BROADCAST: Final = define(
         attributes=(Attribute("shape", "shape"),),
         infer=_broadcast_infer,
         kernel=_broadcast_kernel,
+        into=_broadcast_into,
         exact_f32=True,
         transpose={0: lambda ct, operands, params: unbroadcast(ct, operands[0].type.shape)},
         batch=_broadcast_batch,
@@ -333,6 +339,11 @@ def _concat_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda *xs: np.concatenate(xs, axis)
 
 
+def _concat_into(params: Params, types: Sequence[TensorType]) -> Into:
+    axis = params[0]
+    return Into(lambda *arrays: np.concatenate(arrays[:-1], axis, arrays[-1]))
+
+
 def _concat_transpose(
     ct: Value, operands: Sequence[Value], active: Sequence[bool], params: Params
 ) -> list[Value | None]:
@@ -361,6 +372,7 @@ CONCAT: Final = define(
         attributes=(Attribute("axis", "int", "trailing"),),
         infer=_concat_infer,
         kernel=_concat_kernel,
+        into=_concat_into,
         exact_f32=True,
         may_alias=False,
         transpose=_concat_transpose,
@@ -417,10 +429,8 @@ def _pad_infer(types: Sequence[TensorType], params: Params) -> TensorType:
 
 
 def _pad_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-    low, _, interior = params
     t = _pad_infer(types, params)
-    extents = zip(types[0].shape, low, interior, strict=True)
-    window = tuple([slice(a, a + (n - 1) * (k + 1) + 1 if n else a, k + 1) for n, a, k in extents])
+    window = _window(params, types)
 
     def kernel(x: Any) -> Any:
         out = np.zeros(t.shape, x.dtype)
@@ -428,6 +438,24 @@ def _pad_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
         return out
 
     return kernel
+
+
+def _pad_into(params: Params, types: Sequence[TensorType]) -> Into:
+    window = _window(params, types)
+
+    def run(x: Any, out: Any) -> Any:
+        out.fill(0)
+        out[window] = x
+        return out
+
+    return Into(run)
+
+
+def _window(params: Params, types: Sequence[TensorType]) -> tuple[slice, ...]:
+    """Where the operand of a pad is in its result."""
+    low, _, interior = params
+    extents = zip(types[0].shape, low, interior, strict=True)
+    return tuple([slice(a, a + (n - 1) * (k + 1) + 1 if n else a, k + 1) for n, a, k in extents])
 
 
 def _pad_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
@@ -467,6 +495,7 @@ PAD: Final = define(
         attributes=(Attribute("low", "ints"), Attribute("high", "ints"), Attribute("interior", "ints")),
         infer=_pad_infer,
         kernel=_pad_kernel,
+        into=_pad_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: _pad_transpose},

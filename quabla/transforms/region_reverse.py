@@ -119,7 +119,8 @@ def _block_length(n: RegionNode) -> int:
     if policy == "full" or steps < 4:
         return 0
     if policy == "auto":
-        row = sum(c.type.size * c.type.dtype.numpy.itemsize for c in n.carries())
+        kept = [c.type for k, c in enumerate(n.carries()) if put_of(n, k) is None]
+        row = sum(t.size * t.dtype.numpy.itemsize for t in kept)
         if steps * row <= FULL_TAPE_BYTES:
             return 0
     length = policy if isinstance(policy, int) else math.isqrt(steps - 1) + 1
