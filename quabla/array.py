@@ -464,8 +464,7 @@ def numpy_operator(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[
 
 
 for _class in (Tensor, TensorView):
-    for _name, _method in errors.hide_library_frames_in(vars(_class)).items():
-        setattr(_class, _name, _method)
+    errors.hides_library_frames_in_methods(_class)
 
 
 class _Eager:

@@ -180,6 +180,7 @@ class Jit(Wrapper):
         return Lowered(self, call, with_names)
 
 
+@errors.hides_library_frames_in_methods
 class Lowered:
     """A traced function for one signature.
 
@@ -213,6 +214,7 @@ class Lowered:
         return Compiled(self._jit, self._call, self._jit.staged(self._traced))
 
 
+@errors.hides_library_frames_in_methods
 class Compiled:
     """A compiled function for one signature; it takes arguments as the function does."""
 

@@ -239,6 +239,7 @@ class At:
         return f"At({self._x!r})"
 
 
+@errors.hides_library_frames_in_methods
 class Place:
     """A place in an array: what ``x.at[index]`` stands for. Its methods return new arrays.
 

@@ -35,6 +35,7 @@ def _no_result(*_: object) -> NoReturn:
 ARGUMENT: Final = Op("argument", "An argument of the graph.", (), infer=_no_result, kernel=_no_result)
 
 
+@errors.hides_library_frames_in_methods
 class TraceTensor(Methods, Array):
     """A value inside a trace: it has a shape and a dtype but no numbers.
 
@@ -89,6 +90,11 @@ class TraceTensor(Methods, Array):
 
     def escaped(self, use: str) -> str:
         """The message for a value that is used outside its trace."""
+        if self.graph.open:
+            return (
+                f"{use}: {self.described()}, belongs to a trace of another thread{errors.at_user_line()}. Trace a "
+                "function in one thread"
+            )
         return (
             f"{use}: {self.described()}, is used after its trace has ended. Return it from the traced function "
             f"instead of keeping it in a variable{errors.at_user_line()}"
@@ -106,6 +112,8 @@ class TraceTensor(Methods, Array):
     # A traced value has no numbers: whatever asks for them is told what to use instead.
 
     def _no_value(self, what: str, instead: str) -> NoReturn:
+        if self.ended:
+            raise errors.TracerError(self.escaped(what))
         raise errors.TracerError(
             f"{what} needs the value of {self.described()}, which is not known while "
             f"tracing{errors.at_user_line()}. {instead}"
@@ -167,6 +175,9 @@ class TraceTensor(Methods, Array):
         from quabla.array import numpy_operator
 
         return numpy_operator(ufunc, method, inputs, kwargs)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self._no_value("pickling", "Return the array from the traced function and pickle what its numpy() gives")
 
 
 class RegionOp:
@@ -334,9 +345,12 @@ class Graph:
         captures: values and large eager arrays from outside, each with the hidden argument that stands for it.
         call_them: gives the arguments' names in the user's function, for messages while it is traced.
         location: the user's line for what is emitted next, where a transform knows it.
+        open: whether some thread is inside the graph's context.
     """
 
-    __slots__ = ("_folding", "_serial", "_table", "args", "call_them", "captures", "location", "names", "nodes", "outs")
+    __slots__ = (
+        "_folding", "_serial", "_table", "args", "call_them", "captures", "location", "names", "nodes", "open", "outs",
+    )  # fmt: skip
 
     def __init__(
         self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True
@@ -351,13 +365,17 @@ class Graph:
         self._table: dict[Any, TraceTensor] = {}
         self._folding = fold
         self._serial = 0
+        self.open = False
 
     def __enter__(self) -> Self:
         dispatch.emitters.graphs.append(self)
+        self.open = True
         return self
 
     def __exit__(self, *exc: object) -> None:
-        dispatch.emitters.graphs.pop()
+        graphs = dispatch.emitters.graphs
+        graphs.pop()
+        self.open = self in graphs
 
     def argument_name(self, argument: TraceTensor) -> str | None:
         """What the function being traced calls an argument, such as ``params/w``; None where that is not known."""
@@ -367,8 +385,8 @@ class Graph:
 
     # ---- values from outside --------------------------------------------------------------------
 
-    def lift(self, x: Any) -> TraceTensor:
-        """``x`` as a value of this graph.
+    def lift(self, x: Any, use: str = "trace") -> TraceTensor:
+        """``x`` as a value of this graph; messages call what it is for ``use``.
 
         Raises:
             TracerError: for a traced value whose trace has ended.
@@ -379,7 +397,7 @@ class Graph:
         elif x.graph is self:
             return x
         elif x.ended:
-            raise errors.TracerError(x.escaped("trace"))
+            raise errors.TracerError(x.escaped(use))
         elif x.op is CONSTANT:
             return self.emit(CONSTANT, (), x.params)
         a = self.captures.get(x)
@@ -395,7 +413,7 @@ class Graph:
         """The value of ``op``; an equal or simpler one that is already there, if there is one."""
         for x in operands:
             if not x.traced or x.graph is not self:
-                operands = tuple([self.lift(x) for x in operands])
+                operands = tuple([self.lift(x, op.name) for x in operands])
                 break
         key = (op, operands, params)
         node = self._table.get(key)
@@ -450,7 +468,7 @@ class Graph:
         types: Sequence[TensorType],
     ) -> list[TraceTensor]:
         """The results of an op with regions."""
-        lifted = tuple([self.lift(x) for x in operands])
+        lifted = tuple([self.lift(x, op.name) for x in operands])
         results = tuple([TraceTensor(self, t, RESULT, (), ()) for t in types])
         location = self.location or errors.user_location()
         for r in results:
@@ -484,7 +502,7 @@ class Graph:
 
     def finish(self, outs: Iterable[Any]) -> Graph:
         """Close the graph over its results; hidden arguments are appended to ``args``."""
-        self.outs = [self.lift(x) for x in outs]
+        self.outs = [self.lift(x, "result") for x in outs]
         self.args = [*self.args, *self.captures.values()]
         self.names = [*self.names, *_fresh_names("capture", len(self.captures), self.names)]
         self._table = {}

@@ -52,6 +52,7 @@ class Like:
         self.weak: bool = value.weak
 
 
+@errors.hides_library_frames_in_methods
 class CustomFunction:
     """A function with a derivative of its own; what ``custom_vjp`` and ``custom_jvp`` share.
 
@@ -284,6 +285,7 @@ class Signature:
 # ---- custom_vjp -------------------------------------------------------------------------------------
 
 
+@errors.hides_library_frames_in_methods
 class CustomVjp(CustomFunction):
     """A function whose reverse mode the user writes."""
 
@@ -407,6 +409,7 @@ class _UserVjp(VjpRule):
 # ---- custom_jvp -------------------------------------------------------------------------------------
 
 
+@errors.hides_library_frames_in_methods
 class CustomJvp(CustomFunction):
     """A function whose forward mode the user writes."""
 

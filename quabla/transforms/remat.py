@@ -82,6 +82,7 @@ class Recompute(CallRule):
 RECOMPUTE: Final = Recompute("checkpoint", 0)
 
 
+@errors.hides_library_frames_in_methods
 class Checkpoint:
     """What ``checkpoint`` returns.
 
