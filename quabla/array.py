@@ -27,6 +27,7 @@ __all__ = ["Array", "Tensor", "TensorView", "numpy_operator"]
 NumpyArray = np.ndarray[Any, Any]
 
 
+@errors.hides_library_frames_in_methods
 class Array:
     """The common base of eager arrays, their views and traced values, for ``isinstance``."""
 

@@ -247,6 +247,7 @@ _OPERATORS: Final = frozenset(
                 "iter",
                 "array",
                 "array_ufunc",
+                "array_function",
                 "reduce_ex",
                 "format",
                 "index",

@@ -144,8 +144,12 @@ class TraceTensor(Methods, Array):
 
     @property
     def data(self) -> NoReturn:
-        """Asked for where a program is about to run, so the trace of this argument must have ended."""
-        raise errors.TracerError(self.escaped("argument"))
+        """Asked for where a program is about to run."""
+        if self.ended:
+            raise errors.TracerError(self.escaped("argument"))
+        self._no_value(
+            "a compiled program", "Call the function itself, which jit returned, where its arguments may be traced"
+        )
 
     def item(self) -> Any:
         self._no_value("item()", "Return the array from the traced function and read it there")

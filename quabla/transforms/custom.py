@@ -25,7 +25,7 @@ from quabla.tracing.trace import Arguments, ResultTree
 from quabla.transforms.call_rules import Residuals, TangentRule, VjpRule
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import inline
-from quabla.transforms.staging import check_callable, function_name, leaves_like, shown
+from quabla.transforms.staging import check_callable, function_name, leaves_like, shown, static_positions
 
 __all__ = ["CustomJvp", "CustomVjp", "custom_jvp", "custom_vjp"]
 
@@ -66,13 +66,8 @@ class CustomFunction:
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int]) -> None:
         check_callable(fun, self.transform)
-        nums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
-        if not isinstance(nums, (tuple, list)) or any(isinstance(i, bool) or not isinstance(i, int) for i in nums):
-            raise TypeError(
-                f"{self.transform}: nondiff_argnums must be an int or a sequence of ints, got {nondiff_argnums!r}"
-            )
         self.fun = fun
-        self._nondiff = tuple(nums)
+        self._nondiff = static_positions(f"{self.transform}: nondiff_argnums", nondiff_argnums)
 
     def __repr__(self) -> str:
         return f"{self.transform}({function_name(self.fun)})"
@@ -91,9 +86,9 @@ class CustomFunction:
         if not dispatch.emitters.graphs:
             return self._checked_plain(self.fun(*args))
         try:
-            flat = Arguments(split.differentiable)
+            flat = Arguments(split.differentiable, self)
         except TypeError as e:
-            raise TypeError(f"{self!r}: {e}, or name them in nondiff_argnums") from None
+            raise TypeError(f"{e}, or name them in nondiff_argnums") from None
         arrays = [x for x in flat.leaves if not isinstance(x, (int, float))]
         if not any(x.traced for x in arrays):
             result = self._checked_plain(self.fun(*args))

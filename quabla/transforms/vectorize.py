@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from quabla import errors, tree
 from quabla.ops import dispatch
 from quabla.ops.rules import move_mapped_first, with_mapped_axis
@@ -26,7 +28,7 @@ class Vmap(Transformed):
     def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any) -> None:
         if isinstance(in_axes, list):
             in_axes = tuple(in_axes)
-        if in_axes is not None and not isinstance(in_axes, (int, tuple)):
+        if in_axes is not None and not isinstance(in_axes, (int, np.integer, tuple)):
             raise ValueError(
                 f"vmap: in_axes must be an int, None or a tuple with one entry for each argument, got {in_axes!r}; "
                 "wrap the axes of a single pytree argument in a 1-tuple"
@@ -53,7 +55,7 @@ class Vmap(Transformed):
         return axes
 
     def emit(self, args: Sequence[Any]) -> Any:
-        flat = Arguments(args)
+        flat = Arguments(args, self)
         axes = [self._leaf_axis(x, a) for x, a in zip(flat.leaves, self._axes(flat), strict=True)]
         size = self._size(flat.leaves, axes)
         leaves = [x if a is None else move_mapped_first(x, a) for x, a in zip(flat.leaves, axes, strict=True)]
@@ -84,7 +86,10 @@ class Vmap(Transformed):
         if axis is None:
             return None
         if isinstance(x, (int, float)):
-            raise ValueError(f"{self!r}: cannot map over the number {x}; give it the axis None in in_axes")
+            raise ValueError(
+                f"{self!r}: cannot map over the number {x}; give it the axis None in in_axes, or make an array of a "
+                "list of numbers"
+            )
         if x.type.ndim == 0:
             raise ValueError(f"{self!r}: cannot map over an array of rank 0; give it the axis None in in_axes")
         if not -x.type.ndim <= axis < x.type.ndim:
@@ -136,8 +141,8 @@ def prefix_leaves(spec: Any, full: Any, count: int) -> list[int | None]:
     Raises:
         ValueError: where the prefix does not fit or holds anything else.
     """
-    if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
-        return [spec] * count
+    if spec is None or (isinstance(spec, (int, np.integer)) and not isinstance(spec, bool)):
+        return [spec if spec is None else int(spec)] * count
     if isinstance(spec, (tuple, list)) and full.__class__ in (tuple, list):
         if len(spec) != len(full):
             raise ValueError(f"has {len(spec)} entries for {len(full)}")

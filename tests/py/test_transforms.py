@@ -213,9 +213,9 @@ def test_python_control_flow_on_a_tracer_names_where_and_cond():
         (
             lambda: qb.vjp(lambda x: {"a": x, "b": (x, x)}, X)[1]([X, X]),
             ValueError,
-            r"structure than the result: expected \{'a': \*, 'b': \(\*, \*\)\}, got \[\*, \*\]$",
+            r"structure than the result: expected \{'a': \*, 'b': \(\*, \*\)\}, got \[\*, \*\] \(",
         ),
-        (lambda: qb.jvp(lambda x: x, ((X, X),), ([X, X],)), ValueError, r"expected \(\*, \*\), got \[\*, \*\]$"),
+        (lambda: qb.jvp(lambda x: x, ((X, X),), ([X, X],)), ValueError, r"expected \(\*, \*\), got \[\*, \*\] \("),
         (lambda: qb.grad(lambda x: x, argnums=2)(1.0), ValueError, "out of range"),
         (lambda: qb.grad(lambda x: x)("s"), TypeError, "'s'"),
         (lambda: qb.grad(lambda x: x)(x=1.0), TypeError, "positional"),
