@@ -78,6 +78,9 @@ class Recompute(CallRule):
     ) -> tuple[list[Value], list[bool]]:
         return mapped_call(self, n, operands, mapped, size, every=False)
 
+    def stopped(self, count: int) -> CallRule:
+        return self
+
 
 RECOMPUTE: Final = Recompute("checkpoint", 0)
 
