@@ -8,6 +8,7 @@ reads a ``Body`` of nodes and emits into the graph under construction; nothing r
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NoReturn, Self, cast
 
@@ -25,6 +26,12 @@ __all__ = ["Body", "Graph", "TraceTensor", "alive", "build", "current_graph", "o
 
 #: Eager arrays of at most this many elements become constants of a graph; larger ones become hidden inputs.
 SMALL_CONSTANT: Final = 16
+
+
+#: Whatever reads a program descends into its regions, by up to this many calls for each level. Where ops are nested
+#: deeper than ``DEEP``, Python is told that such calls are no runaway recursion.
+DEEP_FRAMES: Final = 50
+DEEP: Final = 8
 
 
 def _no_result(*_: object) -> NoReturn:
@@ -234,9 +241,13 @@ RESULT: Final = Op("result", "A result of an op with regions.", (), infer=_no_re
 
 
 class RegionNode:
-    """One application of an op with regions."""
+    """One application of an op with regions.
 
-    __slots__ = ("_loc", "op", "operands", "params", "regions", "results")
+    Attributes:
+        depth: how deep ops with regions are nested in this one, which counts itself.
+    """
+
+    __slots__ = ("_loc", "depth", "op", "operands", "params", "regions", "results")
 
     def __init__(
         self,
@@ -253,6 +264,7 @@ class RegionNode:
         self.regions = regions
         self.results = results
         self._loc = location
+        self.depth: int = 1 + max([n.depth for r in regions for n in r.nodes if n.__class__ is RegionNode], default=0)
 
     def carries(self) -> tuple[TraceTensor, ...]:
         """The operands that are first carries."""
@@ -477,7 +489,10 @@ class Graph:
         location = self.location or errors.user_location()
         for r in results:
             r._loc = location
-        self.nodes.append(RegionNode(op, lifted, params, tuple(regions), results, location))
+        node = RegionNode(op, lifted, params, tuple(regions), results, location)
+        self.nodes.append(node if op is CALL else node.selected([True] * len(results)))
+        if node.depth > DEEP:
+            sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP_FRAMES * node.depth))
         return list(results)
 
     def next_serial(self) -> int:
@@ -538,7 +553,8 @@ def alive(nodes: Sequence[Node], outs: Iterable[TraceTensor]) -> list[Node]:
         if isinstance(n, RegionNode):
             if live.isdisjoint(n.results):
                 continue
-            if n.op is not CALL:  # a rule knows its call as it was made
+            # A rule knows its call as it was made.
+            if n.op is not CALL and not live.issuperset(n.results):
                 n = n.selected(n.needed(live))
         elif n not in live:
             continue
