@@ -422,7 +422,8 @@ class CustomJvp(CustomFunction):
         Args:
             rule: called as ``rule(*nondiff, primals, tangents)`` with tuples of the differentiable arguments and of their
                 tangents; returns ``(out, tangent)``. The tangent must be linear in ``tangents``: reverse mode
-                transposes it. Arguments that do not move have zero tangents; those that are no float arrays, None.
+                transposes it. Arguments that do not move have zero tangents, numbers too; bools and arrays that are
+                no float arrays have None.
 
         Returns:
             ``rule``, so that this can be a decorator.
@@ -468,9 +469,7 @@ class _UserJvp(TangentRule):
                 for x, m in zip(primals, moving, strict=True)
             ]
             rest = iter(moved)
-            leaves = [
-                next(rest) if isinstance(x, Like) else 0.0 if isinstance(x, float) else None for x in call.args.leaves
-            ]
+            leaves = [next(rest) if isinstance(x, Like) else None if x.__class__ is bool else 0.0 for x in call.args.leaves]
             pair = rule(*call.split.nondiff, tuple(rebuilt(call.args, primals)), tuple(call.args.rebuild(leaves)))
             if not isinstance(pair, tuple) or len(pair) != 2:
                 f.fail("the rule", f"must return a pair (out, tangent), got {shown(pair)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from quabla.dtypes import bool_
 from quabla.ops.casting import STOP_GRADIENT

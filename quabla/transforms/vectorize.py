@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -91,7 +91,10 @@ class Vmap(Transformed):
                 "list of numbers"
             )
         if x.type.ndim == 0:
-            raise ValueError(f"{self!r}: cannot map over an array of rank 0; give it the axis None in in_axes")
+            raise ValueError(
+                f"{self!r}: cannot map over {x.type}, of rank 0; give it the axis None in in_axes"
+                f"{_KEYS if x.type.dtype.is_int else ''}"
+            )
         if not -x.type.ndim <= axis < x.type.ndim:
             raise ValueError(f"{self!r}: axis {axis} is out of range for {x.type}{errors.at_user_line()}")
         return axis % x.type.ndim
@@ -121,6 +124,10 @@ class Vmap(Transformed):
         if axis:
             x = dispatch.apply(TRANSPOSE, (x,), ((*range(1, axis + 1), 0, *range(axis + 1, rank)),))
         return dispatch.weakly(x, weak)
+
+
+#: What to say where a single key may have been mapped.
+_KEYS: Final = ". Keys to map over are made by quabla.random.keys; split returns a tuple of single ones"
 
 
 class Example:
