@@ -469,7 +469,9 @@ class _UserJvp(TangentRule):
                 for x, m in zip(primals, moving, strict=True)
             ]
             rest = iter(moved)
-            leaves = [next(rest) if isinstance(x, Like) else None if x.__class__ is bool else 0.0 for x in call.args.leaves]
+            leaves = [
+                next(rest) if isinstance(x, Like) else None if x.__class__ is bool else 0.0 for x in call.args.leaves
+            ]
             pair = rule(*call.split.nondiff, tuple(rebuilt(call.args, primals)), tuple(call.args.rebuild(leaves)))
             if not isinstance(pair, tuple) or len(pair) != 2:
                 f.fail("the rule", f"must return a pair (out, tangent), got {shown(pair)}")

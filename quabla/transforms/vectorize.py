@@ -11,7 +11,7 @@ from quabla import errors, tree
 from quabla.ops import dispatch
 from quabla.ops.rules import move_mapped_first, with_mapped_axis
 from quabla.ops.shaping import TRANSPOSE
-from quabla.tracing.trace import Arguments, Output, nested, trace
+from quabla.tracing.trace import Arguments, Output, input_names, nested, trace
 from quabla.transforms import batching
 from quabla.transforms.staging import Transformed
 
@@ -57,7 +57,7 @@ class Vmap(Transformed):
     def emit(self, args: Sequence[Any]) -> Any:
         flat = Arguments(args, self)
         axes = [self._leaf_axis(x, a) for x, a in zip(flat.leaves, self._axes(flat), strict=True)]
-        size = self._size(flat.leaves, axes)
+        size = self._size(flat, axes)
         leaves = [x if a is None else move_mapped_first(x, a) for x, a in zip(flat.leaves, axes, strict=True)]
         batches = Arguments(flat.rebuild(leaves))
         examples = Arguments(flat.rebuild([x if a is None else Example(x) for x, a in zip(leaves, axes, strict=True)]))
@@ -99,15 +99,21 @@ class Vmap(Transformed):
             raise ValueError(f"{self!r}: axis {axis} is out of range for {x.type}{errors.at_user_line()}")
         return axis % x.type.ndim
 
-    def _size(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> int:
-        sizes = {x.type.shape[a]: x for x, a in zip(leaves, axes, strict=True) if a is not None}
-        if not sizes:
+    def _size(self, flat: Arguments, axes: Sequence[int | None]) -> int:
+        """The size of the mapped axes, on which all must agree."""
+        sizes = [None if a is None else x.type.shape[a] for x, a in zip(flat.leaves, axes, strict=True)]
+        found = {n for n in sizes if n is not None}
+        if not found:
             raise ValueError(f"{self!r}: nothing is mapped: every axis in in_axes is None, or there are no arrays")
-        if len(sizes) > 1:
+        if len(found) > 1:
+            arrays = [n for n, x in zip(sizes, flat.leaves, strict=True) if not isinstance(x, (int, float))]
+            names = input_names(self._fun, flat, range(len(flat.spans)))
+            told = [f"{name} has {n}" for name, n in zip(names, arrays, strict=True) if n is not None]
             raise ValueError(
-                f"{self!r}: mapped axes have different sizes {', '.join(map(str, sizes))}{errors.at_user_line()}"
+                f"{self!r}: mapped axes have different sizes: {', '.join(told[:8])}{', ...' if told[8:] else ''}"
+                f"{errors.at_user_line()}"
             )
-        return next(iter(sizes))
+        return found.pop()
 
     def _place(self, x: Any, mapped: bool, axis: int | None, size: int) -> Any:
         """A result with the mapped axis where out_axes wants it."""

@@ -55,6 +55,10 @@ def leaked(make=lambda x: 2.0 * x):
     return kept[0]
 
 
+def added_in_another_trace(v):
+    return jit(lambda x: x + v)(X)
+
+
 def generator(x):
     yield x
 
@@ -162,6 +166,9 @@ MISTAKES = {
     "a cotangent too many": (lambda: qb.vjp(lambda x: x, X)[1](X, X), TypeError, r"vjp\(.*one cotangent.*got 2"),
     "no cotangent": (lambda: qb.vjp(lambda x: (x, x), X)[1]((X, None)), TypeError, r"vjp\(.*the cotangent.*None"),
     "a tangent that is None": (lambda: qb.jvp(lambda x: x, (X,), (None,)), TypeError, r"jvp: tangents\[0\].*None"),
+    "lanes that differ in number": (
+        lambda: qb.vmap(lambda x, d: x)(X, {"a": X, "b": qb.ones(4)}), ValueError, "sizes: x has 3, d/a has 3, d/b has 4",
+    ),
     "single keys under vmap": (
         lambda: qb.vmap(lambda k: qb.random.normal(k, ()))(qb.random.split(KEY, 3)), ValueError, "quabla.random.keys",
     ),
@@ -186,7 +193,7 @@ MISTAKES = {
     "a rule called by keyword": (lambda: with_jvp(lambda p, t: (p, t))(x=S), TypeError, "positional arguments only, got x"),
     "an escaped value": (lambda: leaked() + 1.0, qb.TracerError, "add: a traced array.*made at.*after its trace"),
     "an escaped value in another trace": (
-        lambda: (lambda v: jit(lambda x: x + v)(X))(leaked()), qb.TracerError, "add: a traced array.*made at.*after its trace",
+        lambda: added_in_another_trace(leaked()), qb.TracerError, "add: a traced array.*made at.*after its trace",
     ),
     "the truth of an escaped value": (lambda: bool(leaked()), qb.TracerError, r"bool\(\).*after its trace"),
     "the elements of an escaped value": (lambda: np.asarray(leaked()), qb.TracerError, "NumPy.*after its trace"),

@@ -223,7 +223,7 @@ def test_python_control_flow_on_a_tracer_names_where_and_cond():
         (lambda: qb.jvp(qb.sin, (X,), (qb.array([1.0]),)), TypeError, r"tensor<1xf64>.*tensor<3xf64>"),
         (lambda: qb.jvp(qb.sin, (X,), ((X, X),)), ValueError, "structure"),
         (lambda: qb.vjp(lambda v: (v, v), X)[1](X), ValueError, "structure"),
-        (lambda: qb.vmap(lambda a, b: a)(X, qb.zeros((2,))), ValueError, "different sizes 3, 2"),
+        (lambda: qb.vmap(lambda a, b: a)(X, qb.zeros((2,))), ValueError, "different sizes: a has 3, b has 2"),
         (lambda: qb.vmap(lambda a: a, in_axes=1)(X), ValueError, "out of range"),
         (lambda: qb.vmap(lambda a, b: a)(X, 2.0), ValueError, "number 2.0"),
         (lambda: qb.jit(lambda x: x, device="gpu"), ValueError, "'cuda:N'"),
