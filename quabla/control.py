@@ -21,7 +21,7 @@ from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing import regions
-from quabla.tracing.graph import ARGUMENT, RESULT, Graph, current_graph
+from quabla.tracing.graph import ARGUMENT, RESULT, Graph, TraceTensor, current_graph
 from quabla.tracing.trace import array_leaf
 from quabla.transforms.staging import check_callable, shown
 
@@ -134,7 +134,7 @@ def counter(i: Value, carry: Carry) -> Value:
     return i
 
 
-def static_bound(name: str, what: str, n: Any) -> int:
+def static_bound(name: str, what: str, n: object) -> int:
     """A static count.
 
     Raises:
@@ -142,7 +142,7 @@ def static_bound(name: str, what: str, n: Any) -> int:
         ValueError: for a negative one.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        if dispatch.is_value(n) and n.traced:
+        if isinstance(n, TraceTensor):
             raise TypeError(
                 f"{name}: {what} must be a static int, got {n.described()}, whose value is not known while tracing"
                 f"{errors.at_user_line()}; make the argument static (static_argnums of quabla.jit), or use while_loop"

@@ -110,8 +110,9 @@ class Jit(Wrapper):
         self.precision = precision
         self._static, self._static_names, self._parameters = _static_arguments(fun, static_argnums, static_argnames)
         # A jit of a jit runs what the inner one would: however many there are, one call is one call deep.
-        plain = isinstance(fun, Jit) and not (self._is_static() or fun._is_static())
-        self._body: Callable[..., Any] = fun._body if plain else fun
+        self._body = fun
+        if isinstance(fun, Jit) and not (self._is_static() or fun._is_static()):
+            self._body = fun._body
         self._cache = SignatureCache(repr(self), max_traces, _describe)
 
     def _is_static(self) -> bool:

@@ -264,7 +264,7 @@ class RegionNode:
         self.regions = regions
         self.results = results
         self._loc = location
-        self.depth: int = 1 + max([n.depth for r in regions for n in r.nodes if n.__class__ is RegionNode], default=0)
+        self.depth: int = 1 + max([n.depth for r in regions for n in r.nodes if isinstance(n, RegionNode)], default=0)
 
     def carries(self) -> tuple[TraceTensor, ...]:
         """The operands that are first carries."""
