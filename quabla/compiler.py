@@ -21,6 +21,7 @@ from quabla.transforms.staging import captured_array, check_callable, shown
 __all__ = ["Compiler", "Executable", "Program"]
 
 
+@errors.hides_library_frames_in_methods
 class Compiler:
     """Traces functions of named inputs into programs.
 
@@ -92,6 +93,7 @@ def _target(target: str) -> str:
     return target
 
 
+@errors.hides_library_frames_in_methods
 class Program:
     """A traced function with named inputs, before compilation.
 
@@ -238,6 +240,7 @@ def _selected(graph: Graph, index: int) -> Graph:
     return one
 
 
+@errors.hides_library_frames_in_methods
 class Executable:
     """A compiled program: maps a dict of named inputs to its output, or to a list of outputs.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quabla.errors import hide_library_frames_in as _hidden
+from quabla.errors import hide_library_frames_in as _hidden, hiding_library_frames as _hiding
 from quabla.functions.norms import norm
 from quabla.functions.spectral import EighResult, QRResult, SVDResult, eigh, qr, svd
 from quabla.functions.systems import (
@@ -52,10 +52,13 @@ __all__ = [
 globals().update(_hidden(globals()))
 
 
+@_hiding
 def __getattr__(name: str) -> Any:
     """The iterative solvers, which most programs do without."""
     if name not in ("cg", "gmres"):
-        raise AttributeError(f"module 'quabla.linalg' has no attribute {name!r}")
+        from quabla.names import missing
+
+        raise missing("quabla.linalg", name, __all__)
     from importlib import import_module
 
     globals().update(_hidden({name: getattr(import_module(f"quabla.solvers.{name}"), name)}))

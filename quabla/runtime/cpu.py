@@ -12,6 +12,7 @@ from numpy.lib import introspect
 
 from quabla import errors
 from quabla.config import config
+from quabla.runtime.forks import process, warn
 from quabla.tracing import engines
 from quabla.tracing.graph import Graph
 from quabla.tracing.plan import Plan
@@ -154,6 +155,10 @@ class CpuEngine:
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for these input arrays."""
         mode = config.cpu_engine
+        if process.lost and mode != "numpy":
+            if mode == "xla":
+                warn()
+            mode = "numpy"
         if mode == "auto":
             if self._xla is None:
                 plan = self._plan or self._make_plan()

@@ -40,6 +40,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.mlir import ir, read_type
+from quabla.runtime import forks
 
 __all__ = ["Step", "compile", "compile_step", "has_exact_arithmetic"]
 
@@ -103,6 +104,9 @@ def _ready() -> _Client:
             client = _client
             if client is None:
                 client = _client = _Client()
+                forks.watch()
+    if forks.process.lost:
+        raise errors.QuablaError(forks.LOST)
     return client
 
 
@@ -291,7 +295,13 @@ class Step:
 
     @contextmanager
     def errors(self) -> Generator[None]:
-        """XLA's errors as ours."""
+        """XLA's errors as ours.
+
+        Raises:
+            QuablaError: where XLA fails, or its threads are not there.
+        """
+        if forks.process.lost:
+            raise errors.QuablaError(forks.LOST)
         try:
             yield
         except RuntimeError as e:
