@@ -11,8 +11,9 @@ from quabla import dtypes, errors
 from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
 from quabla.ops.dispatch import Value, apply, as_value, full, is_value, promote, weakly
+from quabla.ops.masking import moved
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import mapped_size, moved, with_mapped_axis, zeros
+from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, apply_weakly, is_zero
 from quabla.ops.types import Params, TensorType
 

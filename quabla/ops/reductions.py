@@ -15,9 +15,10 @@ import numpy as np
 from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
+from quabla.ops.masking import moved, within_selection
 from quabla.ops.records import INTS
-from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import selected_operand, within_selection, zeros
+from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
+from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
 
@@ -44,10 +45,7 @@ def spread(x: Value, t: TensorType, axes: tuple[int, ...]) -> Value:
     def repeat(v: Value) -> Value:
         return apply(BROADCAST, (apply(RESHAPE, (v,), (kept(t.shape, axes),)),), (t.shape,))
 
-    if selected_operand(x) is None:
-        return repeat(x)
-    # The selection stays outside; see quabla.ops.rules.
-    return apply(REGISTRY["where"], tuple([repeat(apply(BROADCAST, (v,), (x.type.shape,))) for v in x.operands]))
+    return moved(x, repeat)
 
 
 def _reduced(types: Sequence[TensorType], params: Params) -> TensorType:

@@ -15,8 +15,9 @@ from quabla import dtypes, errors
 from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_ints
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
+from quabla.ops.masking import moved
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import mapped_size, moved, unbroadcast, with_mapped_axis, zeros
+from quabla.ops.rules import mapped_size, unbroadcast, with_mapped_axis, zeros
 from quabla.ops.types import Params, Shape, TensorType, tensor_type
 
 __all__ = [
