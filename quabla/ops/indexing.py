@@ -11,7 +11,7 @@ from quabla import dtypes, errors
 from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
 from quabla.ops.dispatch import Value, apply, as_value, full, is_value, promote, weakly
-from quabla.ops.masking import moved
+from quabla.ops.masking import added, moved
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, apply_weakly, is_zero
@@ -250,7 +250,11 @@ GATHER: Final = define(
         kernel=_gather_kernel,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: apply(SCATTER_ADD, (zeros(operands[0].type), ct), params)},
+        transpose={
+            0: lambda ct, operands, params: added(
+                ct, lambda x: apply(SCATTER_ADD, (zeros(operands[0].type), x), params)
+            )
+        },
         batch=lambda xs, mapped, params: apply(GATHER, (xs[0],), (params[0] + 1, params[1])),
         stablehlo=_gather_stablehlo,
         fold=_gather_fold,

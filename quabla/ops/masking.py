@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final
 
 from quabla.dtypes import bool_
-from quabla.ops.dispatch import Value, apply, full, hooks
+from quabla.ops.dispatch import Value, apply, cast, full, hooks
 from quabla.ops.registry import REGISTRY
 from quabla.ops.types import Shape, TensorType, tensor_type
 
-__all__ = ["chosen", "moved", "negated", "selected", "sum_of", "sum_of_selected", "within_selection"]
+__all__ = ["added", "chosen", "moved", "negated", "selected", "sum_of", "sum_of_selected", "within_selection"]
 
 #: How deep to look into a mask for one that it is made of.
 _DEPTH: Final = 8
@@ -47,7 +47,12 @@ def _both(a: Value, b: Value) -> Value:
         return a
     if _implies(b, a):
         return b
-    return _constant(a, False) if _opposite(a, b) else _where(a, b, a)
+    p, q = _negation_of(a), _negation_of(b)
+    if p is b or q is a:
+        return _constant(a, False)
+    if p is None:
+        return _where(a, b, a)
+    return _where(b, a, b) if q is None else negated(_either(p, q))
 
 
 def _either(a: Value, b: Value) -> Value:
@@ -55,15 +60,19 @@ def _either(a: Value, b: Value) -> Value:
         return b
     if _implies(b, a):
         return a
-    return _constant(a, True) if _opposite(a, b) else _where(a, a, b)
+    p, q = _negation_of(a), _negation_of(b)
+    if p is b or q is a:
+        return _constant(a, True)
+    if p is None:
+        return _where(a, a, b)
+    return _where(b, b, a) if q is None else negated(_both(p, q))
 
 
-def _opposite(a: Value, b: Value) -> bool:
-    """Whether one mask was made as the other's negation."""
-    return any(
-        _is_where(x) and x.operands[0] is y and x.operands[1].splat is False and x.operands[2].splat is True
-        for x, y in ((a, b), (b, a))
-    )
+def _negation_of(mask: Value) -> Value | None:
+    """The mask that this one is the negation of."""
+    if _is_where(mask) and mask.operands[1].splat is False and mask.operands[2].splat is True:
+        return mask.operands[0]
+    return None
 
 
 def _implies(a: Value, b: Value, depth: int = _DEPTH) -> bool:
@@ -72,6 +81,9 @@ def _implies(a: Value, b: Value, depth: int = _DEPTH) -> bool:
         return True
     if not depth:
         return False
+    p, q = _negation_of(a), _negation_of(b)
+    if p is not None and q is not None:
+        return _implies(q, p, depth - 1)
     if _is_where(b) and b.operands[0] is b.operands[1]:  # either
         return any(_implies(a, part, depth - 1) for part in b.operands[1:])
     if _is_where(a) and a.operands[0] is a.operands[2]:  # both
@@ -119,7 +131,7 @@ def within_selection(x: Value, f: Callable[[Value], Value]) -> Value:
         return f(x)
     mask, value = found
     r = f(value)
-    return _where(mask, r, full(x.type, 0.0))
+    return _where(mask, r, full(x.type.with_dtype(r.type.dtype), 0.0))
 
 
 def moved(x: Value, f: Callable[[Value], Value]) -> Value:
@@ -129,6 +141,16 @@ def moved(x: Value, f: Callable[[Value], Value]) -> Value:
         return f(x)
     mask, value = [f(_of_shape(v, x.type.shape)) for v in found]
     return _where(mask, value, full(value.type, 0.0))
+
+
+def added(x: Value, f: Callable[[Value], Value]) -> Value:
+    """``f(x)`` for an ``f`` that adds elements up; of a selection, 0 where it adds up nothing that is selected."""
+    found = selection_of(x)
+    if found is None:
+        return f(x)
+    r, count = f(x), f(cast(_of_shape(found[0], x.type.shape), x.type.dtype))
+    none = full(r.type, 0.0)
+    return _where(apply(REGISTRY["compare"], (count, none), ("not_equal",)), r, none)
 
 
 def sum_of_selected(x: Value, axes: tuple[int, ...]) -> Value:

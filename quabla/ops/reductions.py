@@ -15,7 +15,7 @@ import numpy as np
 from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
-from quabla.ops.masking import moved, within_selection
+from quabla.ops.masking import added, moved, within_selection
 from quabla.ops.records import INTS
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import zeros
@@ -316,7 +316,9 @@ CUMSUM: Final = define(
         kernel=_cumsum_kernel,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: apply(CUMSUM, (ct,), (params[0], not params[1]))},
+        transpose={
+            0: lambda ct, operands, params: added(ct, lambda x: apply(CUMSUM, (x,), (params[0], not params[1])))
+        },
         batch=lambda xs, mapped, params: apply(CUMSUM, (xs[0],), (params[0] + 1, params[1])),
         stablehlo=_cumsum_stablehlo,
         fold=_cumsum_fold,

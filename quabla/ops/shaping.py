@@ -435,7 +435,8 @@ def _pad_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Valu
     low, high, interior = params
     for axis, n in enumerate(operands[0].type.shape):
         if low[axis] or high[axis] or interior[axis]:
-            ct = apply(REGISTRY["slice"], (ct,), (axis, low[axis] if n else 0, n, interior[axis] + 1))
+            window = (axis, low[axis] if n else 0, n, interior[axis] + 1)
+            ct = moved(ct, lambda x, p=window: apply(REGISTRY["slice"], (x,), p))
     return ct
 
 
@@ -515,7 +516,7 @@ def _triangle(name: str, summary: str, kernel: Callable[[Any], Any], direction: 
         kernel=lambda params, types: kernel,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: of_same_kind(ct)},
+        transpose={0: lambda ct, operands, params: moved(ct, of_same_kind)},
         batch=lambda xs, mapped, params: of_same_kind(xs[0]),
         stablehlo=stablehlo,
         fold=lambda operands, params: operands[0] if operands[0].op is op or is_zero(operands[0]) else None,
