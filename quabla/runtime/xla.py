@@ -157,6 +157,7 @@ class _Client:
             INACCURATE_BEFORE_0_12,
             guard_products,
             keep_barriers,
+            keep_zeros,
             split_broadcasts,
             write_out,
         )
@@ -168,6 +169,7 @@ class _Client:
         if state:
             _alias(module, state)
         keep_barriers(module)
+        keep_zeros(module)
         split_broadcasts(module)
         if call_lapack(module):
             self._offer_lapack()
