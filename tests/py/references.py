@@ -115,6 +115,7 @@ BINARY: dict[str, Callable[[float, float], Any]] = {
     "greater": lambda x, y: MP.mpf(x > y),
     "compare": lambda x, y: MP.mpf(x < y),
     "pow": _power,
+    "direction": _exactly(lambda x, y: x / MP.sqrt(x * x + y * y) if x or y else MP.mpf(0)),
     "hypot": _exactly(lambda x, y: MP.sqrt(x * x + y * y)),
     "atan2": lambda y, x: MP.atan2(MP.mpf(y), MP.mpf(x)) if x and y else None,
     "fmod": _remainder,
