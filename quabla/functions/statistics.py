@@ -15,7 +15,7 @@ from quabla import errors
 from quabla.ops.arguments import axis_set
 from quabla.ops.casting import STOP_GRADIENT
 from quabla.ops.dispatch import Value, apply, bool_operand, cast, full, scalar, weakly
-from quabla.ops.elementwise import ABS, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, SQRT, SUB, WHERE
+from quabla.ops.elementwise import ABS, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, SQRT, SUB
 from quabla.ops.indexing import SLICE
 from quabla.ops.reductions import MAX, MEAN, MIN, SUM, count, kept, over_axes, reducible
 from quabla.ops.registry import Op
