@@ -15,13 +15,13 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.decompositions import Term, decomposed, select
-from quabla.ops.dispatch import Value, apply, cast, full, scalar
+from quabla.ops.dispatch import Value, apply, full, scalar
+from quabla.ops.masking import negated
 from quabla.ops.records import (
     INF,
     NAN,
     REALS,
     STEP,
-    PartialSlope,
     binary_function,
     binary_op,
     infer_elementwise,
@@ -29,7 +29,7 @@ from quabla.ops.records import (
     unary_op,
 )
 from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import ones
+from quabla.ops.rules import Masked, ones
 from quabla.ops.selection import COMPARE, GREATER, WHERE, choose, compare, gt, test, where
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
@@ -183,26 +183,33 @@ ROUND: Final = unary_op(
 # ---- extrema ------------------------------------------------------------------------------------
 
 
-def _share(which: int) -> PartialSlope:
-    """1 for the operand that is the result, 1/2 each where both are, NaN where the result is NaN."""
+def _share(which: int, missing: str) -> Callable[[Value, Value, Value], Masked]:
+    """1 for the operand that is the result, 1/2 each where both are, NaN where the result is NaN.
 
-    def slope(x: Value, y: Value, r: Value) -> Value:
-        attained = [cast(apply(COMPARE, (v, r), ("equal",)), r.type.dtype) for v in (x, y)]
-        return attained[which] / (attained[0] + attained[1])
+    Args:
+        which: the operand.
+        missing: how an operand that is not the result compares with it; none does with NaN.
+    """
+
+    def slope(x: Value, y: Value, r: Value) -> Masked:
+        missed = apply(COMPARE, (y if which else x, r), (missing,))
+        undefined = apply(COMPARE, (r, r), ("not_equal",))
+        tied = choose(test(x, "equal", y), 0.5, full(r.type, 1.0))
+        return Masked(negated(missed), choose(undefined, scalar(NAN, r.type.dtype), tied))
 
     return slope
 
 
 MAXIMUM: Final = binary_op(
     "maximum", "The greater operand, NaN if either is; a tie shares the derivative equally.", np.maximum,
-    (_share(0), _share(1)), "stablehlo.maximum",
+    (_share(0, "less"), _share(1, "less")), "stablehlo.maximum",
     exact_f32=True, ints=True, ulps=0,
     conventions=(Convention("equal operands", "half to each", "symmetric in the operands", (2.0, 2.0), (0.5, 0.5)),),
     special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, 1.0), (INF, 1.0, INF)),
 )  # fmt: skip
 MINIMUM: Final = binary_op(
     "minimum", "The lesser operand, NaN if either is; a tie shares the derivative equally.", np.minimum,
-    (_share(0), _share(1)), "stablehlo.minimum",
+    (_share(0, "greater"), _share(1, "greater")), "stablehlo.minimum",
     exact_f32=True, ints=True, ulps=0,
     conventions=(Convention("equal operands", "half to each", "symmetric in the operands", (2.0, 2.0), (0.5, 0.5)),),
     special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, -INF), (INF, 1.0, 1.0)),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from quabla.ops.dispatch import Value, apply, full
-from quabla.ops.masking import moved, sum_of_selected, within_selection
+from quabla.ops.masking import moved, selected, sum_of_selected, within_selection
 from quabla.ops.registry import REGISTRY
 from quabla.ops.types import Shape, TensorType
 
 __all__ = [
+    "Masked",
     "align",
     "as_factor",
     "mapped_size",
@@ -76,8 +77,15 @@ def move_mapped_first(x: Value, axis: int) -> Value:
     return apply(REGISTRY["transpose"], (x,), ((axis, *(i for i in range(x.type.ndim) if i != axis)),))
 
 
+class Masked(NamedTuple):
+    """A partial derivative that is 0 where a mask does not hold, whatever it multiplies."""
+
+    mask: Value
+    factor: Value
+
+
 def as_factor(ct: Value, factor: Any) -> Value | None:
-    """``ct`` times a partial derivative, which is a value or the number 0, 1 or -1."""
+    """``ct`` times a partial derivative, which is a value, the number 0, 1 or -1, or ``Masked``."""
     if factor is None or (ct.traced and ct.splat == 0.0):  # nothing times an infinite slope is nothing
         return None
     if isinstance(factor, (int, float)):
@@ -87,4 +95,7 @@ def as_factor(ct: Value, factor: Any) -> Value | None:
             return ct
         if factor == -1:
             return within_selection(ct, lambda x: -x)
+    if isinstance(factor, Masked):
+        scaled = within_selection(ct, lambda x: x * factor.factor)
+        return selected(factor.mask, scaled, scaled.type)
     return within_selection(ct, lambda x: x * factor)

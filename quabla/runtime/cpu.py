@@ -38,8 +38,8 @@ _COMPILE_OP_SQUARED: Final = 0.1  # XLA takes 9 s for a chain of 8,000 ops and 6
 #: What XLA saves an element of a large array; less than nothing where NumPy's kernel is the faster one.
 _SAVED_SIMPLE: Final = 4e-4
 _SAVED: Final = {
-    "cbrt": 0.006, "erf": 0.06, "erfc": 0.07, "hypot": 0.02, "logistic": 0.015, "sech2": 0.014, "softplus": 0.003,
-    "sqrt": 0.0, "where": 0.005,
+    "bell": 0.03, "cbrt": 0.006, "direction": 0.03, "erf": 0.06, "erfc": 0.07, "hypot": 0.02, "logistic": 0.015,
+    "normal_cdf": 0.1, "sech2": 0.014, "softplus": 0.003, "sqrt": 0.0, "where": 0.005,
 }  # fmt: skip
 #: The same for functions that NumPy computes with instructions for 512 bits, where the processor has them.
 _SAVED_NARROW: Final = {

@@ -130,37 +130,45 @@ func.func @hypot(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   return %0 : tensor<3xf64>
 }
 
-// The slope belongs to the larger operand, and in a tie half to each.
+// The slope belongs to the larger operand, and in a tie half to each; the other one's is 0, however infinite.
 // CHECK-LABEL: func.func @maximum(
 // CHECK: [[R:%.+]] = "qb.maximum"(%arg0, %arg1)
-// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "equal"}
-// CHECK: [[P:%.+]] = "qb.cast"([[A]])
-// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "equal"}
-// CHECK: [[Q:%.+]] = "qb.cast"([[B]])
-// CHECK: [[N:%.+]] = "qb.add"([[P]], [[Q]])
-// CHECK: [[DX:%.+]] = "qb.div"([[P]], [[N]])
-// CHECK: [[CX:%.+]] = "qb.mul"(%arg2, [[DX]])
-// CHECK: [[DY:%.+]] = "qb.div"([[Q]], [[N]])
-// CHECK: [[CY:%.+]] = "qb.mul"(%arg2, [[DY]])
-// CHECK: return [[R]], [[CX]], [[CY]]
+// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "less"}
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[E:%.+]] = "qb.compare"(%arg0, %arg1) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<3xf64>}
+// CHECK: [[HALF:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>}
+// CHECK: [[H:%.+]] = "qb.where"([[E]], [[HALF]], [[ONE]])
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[S:%.+]] = "qb.where"([[U]], [[NAN]], [[H]])
+// CHECK: [[P:%.+]] = "qb.mul"(%arg2, [[S]])
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<3xf64>}
+// CHECK: [[X:%.+]] = "qb.where"([[A]], [[ZERO]], [[P]])
+// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "less"}
+// CHECK: [[Y:%.+]] = "qb.where"([[B]], [[ZERO]], [[P]])
+// CHECK: return [[R]], [[X]], [[Y]]
 func.func @maximum(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   %0 = "qb.maximum"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>
 }
 
-// The slope belongs to the smaller operand, and in a tie half to each.
+// The slope belongs to the smaller operand, and in a tie half to each; the other one's is 0, however infinite.
 // CHECK-LABEL: func.func @minimum(
 // CHECK: [[R:%.+]] = "qb.minimum"(%arg0, %arg1)
-// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "equal"}
-// CHECK: [[P:%.+]] = "qb.cast"([[A]])
-// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "equal"}
-// CHECK: [[Q:%.+]] = "qb.cast"([[B]])
-// CHECK: [[N:%.+]] = "qb.add"([[P]], [[Q]])
-// CHECK: [[DX:%.+]] = "qb.div"([[P]], [[N]])
-// CHECK: [[CX:%.+]] = "qb.mul"(%arg2, [[DX]])
-// CHECK: [[DY:%.+]] = "qb.div"([[Q]], [[N]])
-// CHECK: [[CY:%.+]] = "qb.mul"(%arg2, [[DY]])
-// CHECK: return [[R]], [[CX]], [[CY]]
+// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "greater"}
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[E:%.+]] = "qb.compare"(%arg0, %arg1) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<3xf64>}
+// CHECK: [[HALF:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>}
+// CHECK: [[H:%.+]] = "qb.where"([[E]], [[HALF]], [[ONE]])
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[S:%.+]] = "qb.where"([[U]], [[NAN]], [[H]])
+// CHECK: [[P:%.+]] = "qb.mul"(%arg2, [[S]])
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<3xf64>}
+// CHECK: [[X:%.+]] = "qb.where"([[A]], [[ZERO]], [[P]])
+// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "greater"}
+// CHECK: [[Y:%.+]] = "qb.where"([[B]], [[ZERO]], [[P]])
+// CHECK: return [[R]], [[X]], [[Y]]
 func.func @minimum(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   %0 = "qb.minimum"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>
