@@ -50,7 +50,9 @@ def test_derivatives_of_ops_are_exact_in_the_tails_and_near_zero(name):
     op, reference = REGISTRY[name], UNARY[name]
     low, high = op.domain[0]
     for x in POINTS:
-        if name == "bell" and 0.9 < abs(x) < 1.1:  # turns there: its second derivative is 0 but for what rounding leaves
+        if (
+            name == "bell" and 0.9 < abs(x) < 1.1
+        ):  # turns there: its second derivative is 0 but for what rounding leaves
             continue
         if low < x < high and abs(x) <= min(reference.far, 700.0 if name in ("sinh", "cosh", "exp", "expm1") else INF):
             wanted = derivatives(reference.function, x, 2)
