@@ -134,12 +134,12 @@ def counter(i: Value, carry: Carry) -> Value:
     return i
 
 
-def static_bound(name: str, what: str, n: object) -> int:
+def static_bound(name: str, what: str, n: object, least: int = 0) -> int:
     """A static count.
 
     Raises:
         TypeError: for anything but an int.
-        ValueError: for a negative one.
+        ValueError: for one below ``least``.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         if isinstance(n, TraceTensor):
@@ -148,8 +148,9 @@ def static_bound(name: str, what: str, n: object) -> int:
                 f"{errors.at_user_line()}; make the argument static (static_argnums of quabla.jit), or use while_loop"
             )
         raise TypeError(f"{name}: {what} must be a static int, got {n!r}{errors.at_user_line()}")
-    if n < 0:
-        raise ValueError(f"{name}: {what} must not be negative, got {n}{errors.at_user_line()}")
+    if n < least:
+        wanted = f"be at least {least}" if least else "not be negative"
+        raise ValueError(f"{name}: {what} must {wanted}, got {n}{errors.at_user_line()}")
     return int(n)
 
 
@@ -455,8 +456,8 @@ def while_loop(
         >>> double(1.0), qb.grad(double)(1.0)
         (Tensor(16., dtype=float64), Tensor(16., dtype=float64))
     """
-    if max_steps is not None and static_bound("while_loop", "max_steps", max_steps) < 1:
-        raise ValueError(f"while_loop: max_steps must be at least 1, got {max_steps}{errors.at_user_line()}")
+    if max_steps is not None:
+        static_bound("while_loop", "max_steps", max_steps, 1)
     check_callable(cond_fun, "while_loop: cond_fun")
     check_callable(body_fun, "while_loop: body_fun")
     operands = checked_operands("while_loop", operands)

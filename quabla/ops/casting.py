@@ -11,6 +11,7 @@ from quabla import dtypes
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
 from quabla.ops.into import Into, assigned
+from quabla.ops.masking import within_selection
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
 
@@ -73,7 +74,7 @@ def to_integers(x: Any, to: np.dtype[Any]) -> Any:
 
 def _cast_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value | None:
     to = operands[0].type.dtype
-    return cast(ct, to) if to.is_float and ct.type.dtype.is_float else None
+    return within_selection(ct, lambda x: cast(x, to)) if to.is_float and ct.type.dtype.is_float else None
 
 
 def _cast_fold(operands: Sequence[Value], params: Params) -> Value | None:

@@ -16,9 +16,10 @@ from quabla import dtypes
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
 from quabla.ops.into import Into, assigned
+from quabla.ops.masking import added, moved, within_selection
 from quabla.ops.records import INTS
-from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import selected_operand, within_selection, zeros
+from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
+from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
 
@@ -45,10 +46,7 @@ def spread(x: Value, t: TensorType, axes: tuple[int, ...]) -> Value:
     def repeat(v: Value) -> Value:
         return apply(BROADCAST, (apply(RESHAPE, (v,), (kept(t.shape, axes),)),), (t.shape,))
 
-    if selected_operand(x) is None:
-        return repeat(x)
-    # The selection stays outside; see quabla.ops.rules.
-    return apply(REGISTRY["where"], tuple([repeat(apply(BROADCAST, (v,), (x.type.shape,))) for v in x.operands]))
+    return moved(x, repeat)
 
 
 def _reduced(types: Sequence[TensorType], params: Params) -> TensorType:
@@ -355,7 +353,9 @@ CUMSUM: Final = define(
         into=_cumsum_into,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: apply(CUMSUM, (ct,), (params[0], not params[1]))},
+        transpose={
+            0: lambda ct, operands, params: added(ct, lambda x: apply(CUMSUM, (x,), (params[0], not params[1])))
+        },
         batch=lambda xs, mapped, params: apply(CUMSUM, (xs[0],), (params[0] + 1, params[1])),
         stablehlo=_cumsum_stablehlo,
         fold=_cumsum_fold,

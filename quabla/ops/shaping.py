@@ -16,8 +16,9 @@ from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_int
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
 from quabla.ops.into import Into, assigned
+from quabla.ops.masking import moved
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import mapped_size, moved, unbroadcast, with_mapped_axis, zeros
+from quabla.ops.rules import mapped_size, unbroadcast, with_mapped_axis, zeros
 from quabla.ops.types import Params, Shape, TensorType, tensor_type
 
 __all__ = [
@@ -462,7 +463,8 @@ def _pad_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Valu
     low, high, interior = params
     for axis, n in enumerate(operands[0].type.shape):
         if low[axis] or high[axis] or interior[axis]:
-            ct = apply(REGISTRY["slice"], (ct,), (axis, low[axis] if n else 0, n, interior[axis] + 1))
+            window = (axis, low[axis] if n else 0, n, interior[axis] + 1)
+            ct = moved(ct, lambda x, p=window: apply(REGISTRY["slice"], (x,), p))
     return ct
 
 
@@ -543,7 +545,7 @@ def _triangle(name: str, summary: str, kernel: Callable[[Any], Any], direction: 
         kernel=lambda params, types: kernel,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: of_same_kind(ct)},
+        transpose={0: lambda ct, operands, params: moved(ct, of_same_kind)},
         batch=lambda xs, mapped, params: of_same_kind(xs[0]),
         stablehlo=stablehlo,
         fold=lambda operands, params: operands[0] if operands[0].op is op or is_zero(operands[0]) else None,

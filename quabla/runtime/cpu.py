@@ -41,8 +41,8 @@ _COMPILE_OP_SQUARED: Final = 0.1  # XLA takes 9 s for a chain of 8,000 ops and 6
 #: What XLA saves an element of a large array; less than nothing where NumPy's kernel is the faster one.
 _SAVED_SIMPLE: Final = 4e-4
 _SAVED: Final = {
-    "cbrt": 0.015, "erf": 0.04, "erfc": 0.035, "hypot": 0.02, "logistic": 0.009, "sech2": 0.012, "softplus": 0.008,
-    "sqrt": 0.0, "where": 0.003,
+    "bell": 0.03, "cbrt": 0.015, "direction": 0.03, "erf": 0.04, "erfc": 0.035, "hypot": 0.02, "logistic": 0.009,
+    "normal_cdf": 0.1, "sech2": 0.012, "softplus": 0.008, "sqrt": 0.0, "where": 0.003,
 }  # fmt: skip
 #: The same for functions that NumPy computes with instructions for 512 bits, where the processor has them.
 _SAVED_NARROW: Final = {

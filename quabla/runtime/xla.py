@@ -163,6 +163,7 @@ class _Client:
             INACCURATE_BEFORE_0_12,
             guard_products,
             keep_barriers,
+            keep_zeros,
             select_short_branches,
             split_broadcasts,
             write_out,
@@ -176,6 +177,7 @@ class _Client:
             _alias(module, state)
         keep_barriers(module)
         select_short_branches(module)
+        keep_zeros(module)
         split_broadcasts(module)
         if call_lapack(module):
             self._offer_lapack()
