@@ -17,6 +17,7 @@ from quabla.functions.shape import stack
 from quabla.ops import dispatch
 from quabla.ops.arguments import shape_tuple, static_int
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import wrap
 from quabla.ops.shaping import broadcast_to
 from quabla.ops.types import Shape, TensorType, tensor_type
 
@@ -51,6 +52,8 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
         ValueError: for ragged lists, and for NaN and infinities as ints.
         OverflowError: for numbers beyond an int dtype.
     """
+    if dtype is None and obj.__class__ is np.ndarray and obj.dtype in _AS_THEY_ARE:
+        return obj.copy()
     if isinstance(obj, (str, bytes)) or obj is None:
         raise TypeError(f"cannot make an array from {obj!r}{errors.at_user_line()}")
     try:
@@ -63,11 +66,18 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
     if kind in "iu":
         return found.astype(_F64, "C")
     if kind == "b" or (kind == "f" and size in (4, 8)):
+        if obj.__class__ in _COPIED:
+            return found
         return np.array(found, found.dtype.newbyteorder("="), order="C", copy=True, subok=False)
     what = f"elements of NumPy dtype {found.dtype}" if kind != "O" else f"{type(obj).__name__} with such elements"
     raise TypeError(
         f"cannot make an array from {what}; arrays hold float64, float32, bool, int32 or int64{errors.at_user_line()}"
     )
+
+
+_AS_THEY_ARE: Final = frozenset({np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.bool_)})
+#: What NumPy makes a new array of in any case.
+_COPIED: Final = frozenset({list, tuple, float, bool})
 
 
 def _integers(found: np.ndarray[Any, Any], dtype: dtype) -> np.ndarray[Any, Any]:
@@ -103,12 +113,12 @@ def _wrap(storage: np.ndarray[Any, Any], dtype: dtype | None = None) -> Value:
     if dtype is not None and storage.dtype != dtype.numpy:
         with np.errstate(all="ignore"):
             storage = storage.astype(dtype.numpy)
-    return dispatch.hooks.eager.wrap(storage, type_of(storage))
+    return wrap(storage, type_of(storage))
 
 
 def checked_shape(name: str, shape: object) -> Shape:
-    extents = shape_tuple(name, shape)
-    if any(n < 0 for n in extents):
+    extents = (shape,) if shape.__class__ is int else shape_tuple(name, shape)
+    if min(extents, default=0) < 0:
         raise OverflowError(f"{name}: a shape has no negative extents, got {list(extents)}{errors.at_user_line()}")
     return extents
 
@@ -134,6 +144,8 @@ def asarray(obj: Any, dtype: dtype | None = None) -> Value:
     """
     if dtype is not None:
         dtypes.check(dtype)
+    elif obj.__class__ is np.ndarray:
+        return _wrap(to_storage(obj))
     if dispatch.is_value(obj):
         return obj if dtype is None else dispatch.cast(obj, dtype)
     if isinstance(obj, (list, tuple)) and _holds_arrays(obj):
@@ -147,10 +159,15 @@ def asarray(obj: Any, dtype: dtype | None = None) -> Value:
 
 def _holds_arrays(items: Any) -> bool:
     kinds = set(map(type, items))
+    if kinds <= _NUMBERS:
+        return False
     if any(hasattr(kind, "traced") for kind in kinds):
         return True
     nested = list in kinds or tuple in kinds
     return nested and any(_holds_arrays(x) for x in items if isinstance(x, (list, tuple)))
+
+
+_NUMBERS: Final = {float, int, bool}
 
 
 def _stacked(items: Any) -> Value:
@@ -162,6 +179,7 @@ def _stacked(items: Any) -> Value:
     return stack(values)
 
 
+@errors.hides_library_frames
 def array(obj: Any, dtype: dtype | None = None) -> Value:
     """A new array with the values of ``obj``; takes what ``asarray`` takes.
 
@@ -169,10 +187,14 @@ def array(obj: Any, dtype: dtype | None = None) -> Value:
         >>> qb.array([1.0, 2.0])
         Tensor([1., 2.], dtype=float64)
     """
-    out = asarray(obj, dtype)
-    if out is obj and not out.traced:
-        return dispatch.hooks.eager.wrap(out.data, out.type)  # arrays never change, so the storage can be shared
-    return out
+    try:
+        out = asarray(obj, dtype)
+        if out is obj and not out.traced:
+            return wrap(out.data, out.type)  # arrays never change, so the storage can be shared
+        return out
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
 
 
 def from_dlpack(x: Any, *, device: str | None = None, copy: bool | None = None) -> Value:
@@ -238,11 +260,9 @@ def ones(shape: int | Sequence[int], dtype: dtype | None = None) -> Value:
 
 
 def _filled(name: str, make: Callable[..., Any], shape: object, dtype: dtype | None) -> Value:
-    if dtype is None:
-        dtype = dtypes.float64
-    dtypes.check(dtype)
+    kind = dtypes.float64 if dtype is None else dtypes.check(dtype)
     extents = checked_shape(name, shape)
-    return dispatch.hooks.eager.wrap(make(extents, dtype.numpy), tensor_type(extents, dtype))
+    return wrap(make(extents, kind.numpy), tensor_type(extents, kind))
 
 
 def full(shape: int | Sequence[int], fill_value: Any, dtype: dtype | None = None) -> Value:

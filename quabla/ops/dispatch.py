@@ -13,7 +13,7 @@ import numpy as np
 
 from quabla import dtypes, errors
 from quabla.dtypes import dtype
-from quabla.ops.eager import compute, numbers, one, two, wrap
+from quabla.ops.eager import compute, number as eager_number, wrap
 from quabla.ops.registry import REGISTRY, Op
 from quabla.ops.types import Const, Params, TensorType, splat_const, tensor_type
 
@@ -86,7 +86,7 @@ def scalar(value: float | bool, dtype: dtype) -> Value:
 
 def number_like(x: Value, value: float) -> Value:
     """A number as a rank-0 constant of the dtype of ``x``, recorded only where ``x`` is traced."""
-    return scalar(value, x.type.dtype) if x.traced else numbers[x.type.dtype, value]
+    return scalar(value, x.type.dtype) if x.traced else eager_number(value, x.type.dtype)
 
 
 # ---- conversion and promotion -------------------------------------------------------------------
@@ -198,7 +198,7 @@ def promote(name: str, *operands: Any, ints: bool = False) -> tuple[list[Value],
     for v in values:
         if is_number(v):
             number = _number(name, v, strong)
-            out.append(scalar(number, strong) if traced else numbers[strong, number])
+            out.append(scalar(number, strong) if traced else eager_number(number, strong))
         else:
             out.append(cast(v, strong))
     return out, weak

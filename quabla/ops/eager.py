@@ -16,7 +16,25 @@ from quabla.ops.registry import Kernel, Op
 from quabla.ops.silence import silently, silently_inside
 from quabla.ops.types import Params, TensorType, splat_const, tensor_type
 
-__all__ = ["LONG_WAY", "Fields", "Known", "compute", "known_pairs", "known_singles", "numbers", "one", "provide", "two", "wrap"]
+__all__ = [
+    "LONG_WAY",
+    "Fields",
+    "Found",
+    "Known",
+    "KnownBy",
+    "compute",
+    "is_tensor",
+    "known_pairs",
+    "known_singles",
+    "with_elements",
+    "number",
+    "one",
+    "provide",
+    "takes",
+    "three",
+    "two",
+    "wrap",
+]
 
 Value = Any
 
@@ -49,6 +67,11 @@ def provide(tensor: type[Fields]) -> None:
     Tensor = tensor
 
 
+def is_tensor(x: object) -> bool:
+    """Whether ``x`` is eager."""
+    return x.__class__ is Tensor
+
+
 _ndarray: Final = np.ndarray
 
 
@@ -69,8 +92,19 @@ def wrap(array: Any, type: TensorType, weak: bool = False) -> Value:
 
 def compute(op: Op, operands: tuple[Value, ...], params: Params = ()) -> Value:
     """An op on Tensors."""
-    kernel, type = op.prepared[(params, *[x.type for x in operands])]
-    arrays = [x.data for x in operands]
+    # Spelled out for one and two operands: taking operands apart costs as much as a small kernel.
+    n = len(operands)
+    if n == 2:
+        x, y = operands
+        kernel, type = op.prepared[params, x.type, y.type]
+        arrays = x.data, y.data
+    elif n == 1:
+        (x,) = operands
+        kernel, type = op.prepared[params, x.type]
+        arrays = (x.data,)
+    else:
+        kernel, type = op.prepared[(params, *[x.type for x in operands])]
+        arrays = [x.data for x in operands]
     try:
         array = silently(kernel, *arrays)
     except RuntimeError:
@@ -78,32 +112,36 @@ def compute(op: Op, operands: tuple[Value, ...], params: Params = ()) -> Value:
     return wrap(array, type)
 
 
+def with_elements(x: Value, array: Any) -> Value:
+    """Elements of a Tensor in another shape or order."""
+    return wrap(array, x.type.with_shape(array.shape), x.weak)
+
+
 class _Numbers(dict[tuple[dtype, Any], Any]):
-    """Python numbers as Tensors of rank 0, by dtype and value; None for an int that is too large for any float."""
+    """Python numbers as Tensors of rank 0, by dtype and value: for a zero, which does not show its sign, its text."""
 
     __slots__ = ()
 
-    def __missing__(self, key: tuple[dtype, Any]) -> Value | None:
+    def __missing__(self, key: tuple[dtype, Any]) -> Value:
         dtype, value = key
-        if value.__class__ is int and value.bit_length() > _MOST_BITS:
-            return None
-        if value != value or value == 0:  # NaN is not equal to itself, and zeros of both signs are
-            key = dtype, str(float(value))
-            if key in self:
-                return self[key]
+        type = tensor_type((), dtype)
         if dtype.is_float:
             array = silently_inside(np.asarray, float(value), dtype.numpy)
         else:
-            array = splat_const(tensor_type((), dtype), value).array
+            array = splat_const(type, float(value) if value.__class__ is str else value).array
         if len(self) > _MOST:
             self.clear()
-        number = self[key] = wrap(array, tensor_type((), dtype))
+        number = self[key] = wrap(array, type)
         return number
 
 
-_MOST_BITS: Final = 1000
+_numbers: Final = _Numbers()
 _MOST: Final = 4096
-numbers: Final = _Numbers()
+
+
+def number(value: float, dtype: dtype) -> Value:
+    """A Python number, which must fit ``dtype``, as a Tensor of rank 0."""
+    return _numbers[dtype, value or repr(value)]
 
 
 # ---- the short way --------------------------------------------------------------------------------
@@ -133,9 +171,29 @@ class Known(dict[Any, Found]):
         return found
 
 
+class KnownBy(dict[Any, Known]):
+    """``Known`` for each choice of the static arguments of a function of one Tensor.
+
+    Args:
+        work_out: what is to be known about a type and static arguments.
+    """
+
+    __slots__ = ("_work_out",)
+
+    def __init__(self, work_out: Callable[[TensorType, Any], Found]) -> None:
+        super().__init__()
+        self._work_out: Final = work_out
+
+    def __missing__(self, key: Any) -> Known:
+        if len(self) > _MOST:
+            self.clear()
+        known = self[key] = Known(lambda type: self._work_out(type, key))
+        return known
+
+
 def known_singles(op: Op, params: Params = ()) -> Known:
     """An op on one Tensor that needs no conversion, by its type."""
-    return Known(lambda t: op.prepared[params, t] if _takes(op, t.dtype) else LONG_WAY)
+    return Known(lambda t: op.prepared[params, t] if takes(op, t.dtype) else LONG_WAY)
 
 
 def known_pairs(op: Op, params: Params = (), *, ints: bool = False) -> Known:
@@ -143,49 +201,82 @@ def known_pairs(op: Op, params: Params = (), *, ints: bool = False) -> Known:
 
     def work_out(types: tuple[TensorType, TensorType]) -> Found:
         x, y = types
-        fit = x.dtype is y.dtype and _takes(op, x.dtype, ints=ints)
+        fit = x.dtype is y.dtype and takes(op, x.dtype, ints=ints)
         return op.prepared[params, x, y] if fit else LONG_WAY
 
     return Known(work_out)
 
 
-def _takes(op: Op, dtype: dtype, *, ints: bool = False) -> bool:
+def takes(op: Op, dtype: dtype, *, ints: bool = False) -> bool:
+    """Whether an op takes a dtype as it is."""
     return dtype.is_float or (dtype.is_int and (ints or op.ints))
 
 
 def one(known: Known, x: Any) -> Value | None:
-    """The result for a Tensor; None where the long way is needed."""
-    if x.__class__ is not Tensor or x.weak:
+    """The result for a Tensor or a Python float; None where the long way is needed."""
+    if x.__class__ is Tensor:
+        if x.weak:
+            return None
+        operand = x.data
+        kernel, type = known[x.type]
+    elif x.__class__ is float:
+        operand = np.float64(x)
+        kernel, type = known[_NUMBER]
+    else:
         return None
-    kernel, type = known[x.type]
     if kernel is None:
         return None
     try:
-        array = silently(kernel, x.data)
+        array = silently(kernel, operand)
     except RuntimeError:
-        array = silently_inside(kernel, x.data)
+        array = silently_inside(kernel, operand)
     return wrap(array, type)
 
 
 def two(known: Known, x: Any, y: Any) -> Value | None:
     """The result for two Tensors, or for one of floats and a Python number; None where the long way is needed."""
-    kind, other = x.__class__, y.__class__
-    if kind is not other:
-        if kind is Tensor and (other is float or other is int) and x.type.dtype.is_float:
-            y = numbers[x.type.dtype, y]
-        elif other is Tensor and (kind is float or kind is int) and y.type.dtype.is_float:
-            x = numbers[y.type.dtype, x]
-        else:
-            return None
-        if x is None or y is None:
-            return None
-    elif kind is not Tensor:
+    if x.__class__ is not y.__class__:
+        x, y = _alike(x, y)
+    if x.__class__ is not Tensor or x.__class__ is not y.__class__ or x.weak or y.weak:
         return None
     kernel, type = known[x.type, y.type]
-    if kernel is None or x.weak or y.weak:
+    if kernel is None:
         return None
     try:
         array = silently(kernel, x.data, y.data)
     except RuntimeError:
         array = silently_inside(kernel, x.data, y.data)
     return wrap(array, type)
+
+
+def three(known: Known, x: Any, y: Any, z: Any) -> Value | None:
+    """As ``two``, with another Tensor in front."""
+    if y.__class__ is not z.__class__:
+        y, z = _alike(y, z)
+    kind = x.__class__
+    if kind is not Tensor or kind is not y.__class__ or kind is not z.__class__ or x.weak or y.weak or z.weak:
+        return None
+    kernel, type = known[x.type, y.type, z.type]
+    if kernel is None:
+        return None
+    try:
+        array = silently(kernel, x.data, y.data, z.data)
+    except RuntimeError:
+        array = silently_inside(kernel, x.data, y.data, z.data)
+    return wrap(array, type)
+
+
+def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+    """A Python number beside a Tensor of floats as a Tensor of that dtype; anything else as it is."""
+    kind, other = x.__class__, y.__class__
+    if kind is Tensor and x.type.dtype.is_float:
+        if other is float or (other is int and -_WHOLE < y < _WHOLE):
+            return x, _numbers[x.type.dtype, y or repr(y)]
+    elif other is Tensor and y.type.dtype.is_float and (kind is float or (kind is int and -_WHOLE < x < _WHOLE)):
+        return _numbers[y.type.dtype, x or repr(x)], y
+    return x, y
+
+
+#: Ints up to here are floats too.
+_WHOLE: Final = 1 << 53
+_NUMBER: Final = tensor_type(())

@@ -9,6 +9,7 @@ import numpy as np
 
 from quabla import dtypes
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
+from quabla.ops.eager import LONG_WAY, Found, Known, three
 from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast, within_selection, zeros
@@ -209,6 +210,9 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
         >>> qb.where(qb.array([True, False]), qb.array([1.0, 2.0]), 0.0)
         Tensor([1., 0.], dtype=float64)
     """
+    r = three(_known, mask, on_true, on_false)
+    if r is not None:
+        return r
     m = as_value(mask)
     if not m.type.dtype.is_bool:
         m = test(m, "not_equal", 0.0)
@@ -218,6 +222,14 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
     (x, y), weak = promote("where", on_true, on_false, ints=True)
     r = apply(WHERE, (m, x, y))
     return weakly(r, True) if weak else r
+
+
+def _work_out(types: tuple[TensorType, ...]) -> Found:
+    mask, x, y = types
+    return WHERE.prepared[((), *types)] if mask.dtype.is_bool and x.dtype is y.dtype else LONG_WAY
+
+
+_known: Final = Known(_work_out)
 
 
 def _all_bool(*branches: Any) -> bool:

@@ -15,6 +15,7 @@ from quabla import dtypes, errors
 from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_ints
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
+from quabla.ops.eager import is_tensor, with_elements
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, moved, unbroadcast, with_mapped_axis, zeros
 from quabla.ops.types import Params, Shape, TensorType, tensor_type
@@ -110,6 +111,14 @@ def reshape(x: object, shape: object) -> Value:
         >>> qb.reshape(qb.array([1.0, 2.0, 3.0, 4.0]), (2, -1)).shape
         [2, 2]
     """
+    if is_tensor(x) and shape.__class__ is tuple:
+        try:
+            array = x.data.reshape(shape)
+        except (TypeError, ValueError):
+            pass  # what follows says what is wrong
+        else:
+            if min(shape, default=0) >= -1:  # NumPy takes any negative extent for -1
+                return with_elements(x, array)
     v = as_value(x)
     target = shape_tuple("reshape", shape)
     if -1 in target:
@@ -297,6 +306,8 @@ def transpose(x: object, axes: object = None) -> Value:
         >>> qb.transpose(qb.array([[1.0, 2.0]])).shape
         [2, 1]
     """
+    if axes is None and is_tensor(x):
+        return with_elements(x, x.data.T)
     v = as_value(x)
     rank = v.type.ndim
     if axes is None:
