@@ -13,7 +13,7 @@ import numpy as np
 
 from quabla.dtypes import dtype
 from quabla.ops.registry import Kernel, Op
-from quabla.ops.silence import silently, silently_inside
+from quabla.ops.silence import silent
 from quabla.ops.types import Params, TensorType, splat_const, tensor_type
 
 __all__ = [
@@ -105,11 +105,7 @@ def compute(op: Op, operands: tuple[Value, ...], params: Params = ()) -> Value:
     else:
         kernel, type = op.prepared[(params, *[x.type for x in operands])]
         arrays = [x.data for x in operands]
-    try:
-        array = silently(kernel, *arrays)
-    except RuntimeError:
-        array = silently_inside(kernel, *arrays)
-    return wrap(array, type)
+    return wrap(silent().run(kernel, *arrays), type)
 
 
 def with_elements(x: Value, array: Any) -> Value:
@@ -126,7 +122,7 @@ class _Numbers(dict[tuple[dtype, Any], Any]):
         dtype, value = key
         type = tensor_type((), dtype)
         if dtype.is_float:
-            array = silently_inside(np.asarray, float(value), dtype.numpy)
+            array = silent().run(np.asarray, float(value), dtype.numpy)
         else:
             array = splat_const(type, float(value) if value.__class__ is str else value).array
         if len(self) > _MOST:
@@ -226,11 +222,7 @@ def one(known: Known, x: Any) -> Value | None:
         return None
     if kernel is None:
         return None
-    try:
-        array = silently(kernel, operand)
-    except RuntimeError:
-        array = silently_inside(kernel, operand)
-    return wrap(array, type)
+    return wrap(silent().run(kernel, operand), type)
 
 
 def two(known: Known, x: Any, y: Any) -> Value | None:
@@ -242,11 +234,7 @@ def two(known: Known, x: Any, y: Any) -> Value | None:
     kernel, type = known[x.type, y.type]
     if kernel is None:
         return None
-    try:
-        array = silently(kernel, x.data, y.data)
-    except RuntimeError:
-        array = silently_inside(kernel, x.data, y.data)
-    return wrap(array, type)
+    return wrap(silent().run(kernel, x.data, y.data), type)
 
 
 def three(known: Known, x: Any, y: Any, z: Any) -> Value | None:
@@ -259,11 +247,7 @@ def three(known: Known, x: Any, y: Any, z: Any) -> Value | None:
     kernel, type = known[x.type, y.type, z.type]
     if kernel is None:
         return None
-    try:
-        array = silently(kernel, x.data, y.data, z.data)
-    except RuntimeError:
-        array = silently_inside(kernel, x.data, y.data, z.data)
-    return wrap(array, type)
+    return wrap(silent().run(kernel, x.data, y.data, z.data), type)
 
 
 def _alike(x: Any, y: Any) -> tuple[Any, Any]:

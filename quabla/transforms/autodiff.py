@@ -58,6 +58,8 @@ def tree_of_arrays(x: Any) -> Any:
     """
     if dispatch.is_value(x):
         return x
+    if isinstance(x, (int, float)):
+        return dispatch.hooks.eager.asarray(x)
     leaves, treedef = tree.flatten_args(x)
     return treedef.unflatten([_as_array(leaf) for leaf in leaves])
 
