@@ -52,7 +52,8 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
         ValueError: for ragged lists, and for NaN and infinities as ints.
         OverflowError: for numbers beyond an int dtype.
     """
-    if dtype is None and obj.__class__ is np.ndarray and obj.dtype in _AS_THEY_ARE:
+    source = obj.__class__
+    if dtype is None and source is np.ndarray and obj.dtype in _AS_THEY_ARE:
         return obj.copy()
     if isinstance(obj, (str, bytes)) or obj is None:
         raise TypeError(f"cannot make an array from {obj!r}{errors.at_user_line()}")
@@ -60,14 +61,14 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
         found = np.asarray(obj)
     except ValueError as e:
         raise ValueError(f"cannot make an array from a ragged list: {e}{errors.at_user_line()}") from None
+    if dtype is None and source in _COPIED and found.dtype in _AS_THEY_ARE:
+        return found
     kind, size = found.dtype.kind, found.dtype.itemsize
     if dtype is not None and dtype.is_int and kind in "iuf" and size <= 8:
         return _integers(found, dtype)
     if kind in "iu":
         return found.astype(_F64, "C")
     if kind == "b" or (kind == "f" and size in (4, 8)):
-        if obj.__class__ in _COPIED:
-            return found
         return np.array(found, found.dtype.newbyteorder("="), order="C", copy=True, subok=False)
     what = f"elements of NumPy dtype {found.dtype}" if kind != "O" else f"{type(obj).__name__} with such elements"
     raise TypeError(
@@ -75,8 +76,9 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
     )
 
 
+#: The dtypes whose numbers stay what they are.
 _AS_THEY_ARE: Final = frozenset({np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.bool_)})
-#: What NumPy makes a new array of in any case.
+#: The classes that NumPy makes a new array of in any case.
 _COPIED: Final = frozenset({list, tuple, float, bool})
 
 
@@ -118,8 +120,9 @@ def _wrap(storage: np.ndarray[Any, Any], dtype: dtype | None = None) -> Value:
 
 def checked_shape(name: str, shape: object) -> Shape:
     extents = (shape,) if shape.__class__ is int else shape_tuple(name, shape)
-    if min(extents, default=0) < 0:
-        raise OverflowError(f"{name}: a shape has no negative extents, got {list(extents)}{errors.at_user_line()}")
+    for n in extents:
+        if n < 0:
+            raise OverflowError(f"{name}: a shape has no negative extents, got {list(extents)}{errors.at_user_line()}")
     return extents
 
 
@@ -144,8 +147,9 @@ def asarray(obj: Any, dtype: dtype | None = None) -> Value:
     """
     if dtype is not None:
         dtypes.check(dtype)
-    elif obj.__class__ is np.ndarray:
-        return _wrap(to_storage(obj))
+    kind = obj.__class__
+    if kind is np.ndarray or (kind is list and not _holds_arrays(obj)):  # the usual ones first
+        return _wrap(to_storage(obj, dtype), dtype)
     if dispatch.is_value(obj):
         return obj if dtype is None else dispatch.cast(obj, dtype)
     if isinstance(obj, (list, tuple)) and _holds_arrays(obj):

@@ -97,13 +97,13 @@ def array_list(name: str, arrays: Any) -> list[Value]:
         TypeError: where an element is not an array.
         ValueError: for an empty sequence or different float or int dtypes.
     """
-    if arrays.__class__ is list or arrays.__class__ is tuple:
+    if (arrays.__class__ is list or arrays.__class__ is tuple) and arrays and is_tensor(arrays[0]):
+        first = arrays[0]
         for x in arrays:
-            if not is_tensor(x) or x.type.dtype is not arrays[0].type.dtype:
+            if x.__class__ is not first.__class__ or x.type.dtype is not first.type.dtype:
                 break
         else:
-            if arrays:
-                return list(arrays)
+            return list(arrays)
     if not is_value(arrays) and not _is_list(arrays):
         raise TypeError(f"{name}: needs a sequence of arrays, got {arrays!r}{errors.at_user_line()}")
     values = []

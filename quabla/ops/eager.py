@@ -97,15 +97,13 @@ def compute(op: Op, operands: tuple[Value, ...], params: Params = ()) -> Value:
     if n == 2:
         x, y = operands
         kernel, type = op.prepared[params, x.type, y.type]
-        arrays = x.data, y.data
-    elif n == 1:
+        return wrap(silent().run(kernel, x.data, y.data), type)
+    if n == 1:
         (x,) = operands
         kernel, type = op.prepared[params, x.type]
-        arrays = (x.data,)
-    else:
-        kernel, type = op.prepared[(params, *[x.type for x in operands])]
-        arrays = [x.data for x in operands]
-    return wrap(silent().run(kernel, *arrays), type)
+        return wrap(silent().run(kernel, x.data), type)
+    kernel, type = op.prepared[(params, *[x.type for x in operands])]
+    return wrap(silent().run(kernel, *[x.data for x in operands]), type)
 
 
 def with_elements(x: Value, array: Any) -> Value:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
 from quabla.ops.eager import LONG_WAY, Found, Known, three
 from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
@@ -192,6 +192,7 @@ def _is_bool(x: Any) -> bool:
     return not is_number(x) and as_value(x).type.dtype.is_bool
 
 
+@errors.hides_library_frames
 def where(mask: object, on_true: Any, on_false: Any) -> Value:
     """``on_true`` where ``mask`` holds, else ``on_false``, elementwise.
 
@@ -210,9 +211,15 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
         >>> qb.where(qb.array([True, False]), qb.array([1.0, 2.0]), 0.0)
         Tensor([1., 0.], dtype=float64)
     """
-    r = three(_known, mask, on_true, on_false)
-    if r is not None:
-        return r
+    try:
+        r = three(_known, mask, on_true, on_false)
+        return _where(mask, on_true, on_false) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+def _where(mask: object, on_true: Any, on_false: Any) -> Value:
     m = as_value(mask)
     if not m.type.dtype.is_bool:
         m = test(m, "not_equal", 0.0)

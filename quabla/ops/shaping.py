@@ -134,7 +134,7 @@ def reshape(x: object, shape: object) -> Value:
 
 def reshaped(x: Value, shape: Sequence[int]) -> Value:
     """``x`` with a shape that is known to fit."""
-    return apply_weakly(RESHAPE, x, (tuple(shape),))
+    return with_elements(x, x.data.reshape(shape)) if is_tensor(x) else apply_weakly(RESHAPE, x, (tuple(shape),))
 
 
 # ---- broadcast ----------------------------------------------------------------------------------
@@ -388,6 +388,7 @@ CONCAT: Final = define(
 )
 
 
+@errors.hides_library_frames
 def concat(matrices: object, axis: object) -> Value:
     """Arrays joined along an axis that they have.
 
@@ -404,9 +405,13 @@ def concat(matrices: object, axis: object) -> Value:
         >>> qb.concat([qb.ones(1), qb.zeros(2)], axis=0).tolist()
         [1.0, 0.0, 0.0]
     """
-    values = array_list("concat", matrices)
-    i = axis_index("concat", axis, values[0].type.ndim)
-    return apply(CONCAT, tuple(values), (i,))
+    try:
+        values = array_list("concat", matrices)
+        i = axis_index("concat", axis, values[0].type.ndim)
+        return apply(CONCAT, tuple(values), (i,))
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
 
 
 # ---- pad ----------------------------------------------------------------------------------------
