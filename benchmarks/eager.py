@@ -47,7 +47,7 @@ def calls(n: int) -> dict[str, Calls]:
         "where": (lambda: qb.where(qmask, qx, qy), lambda: np.where(mask, x, y)),
         "where, number": (lambda: qb.where(qmask, qx, 0.0), lambda: np.where(mask, x, 0.0)),
         "sum": (lambda: qb.sum(qx), lambda: np.sum(x)),
-        "x.sum()": (lambda: qx.sum(), lambda: x.sum()),
+        "x.sum()": (qx.sum, x.sum),
         "mean": (lambda: qb.mean(qx), lambda: np.mean(x)),
         "sum, axis 0": (lambda: qm.sum(axis=0), lambda: m.sum(axis=0)),
         "matrix @ matrix": (lambda: qm @ qm, lambda: m @ m),
@@ -68,7 +68,7 @@ def calls(n: int) -> dict[str, Calls]:
         "sqrt(2.0)": (lambda: qb.sqrt(2.0), lambda: np.sqrt(2.0)),
         "x.shape": (lambda: qx.shape, lambda: x.shape),
         "float": (lambda: float(one), lambda: float(number)),
-        "item": (lambda: one.item(), lambda: number.item()),
+        "item": (one.item, number.item),
     }
 
 

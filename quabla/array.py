@@ -20,7 +20,7 @@ from quabla.functions.methods import NUMPY_OPERATORS, Methods
 from quabla.ops import dispatch
 from quabla.ops.arguments import axis_index, static_int
 from quabla.ops.eager import Fields, provide, wrap
-from quabla.ops.types import TensorType, tensor_type
+from quabla.ops.types import tensor_type
 from quabla.printing import array_text
 
 __all__ = ["Array", "Tensor", "TensorView", "numpy_operator"]
@@ -447,11 +447,10 @@ for _class in (Tensor, TensorView):
 
 
 class _Eager:
-    """How ops make eager results; see ``dispatch.Eager``."""
+    """How other objects become Tensors; see ``dispatch.Eager``."""
 
     __slots__ = ()
 
-    wrap = staticmethod(wrap)
     asarray = staticmethod(creation.asarray)
 
 

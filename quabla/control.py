@@ -16,6 +16,7 @@ from quabla.functions.shape import stack
 from quabla.ops import dispatch
 from quabla.ops.control import PUT
 from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import COMPARE, WHERE
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
@@ -98,7 +99,7 @@ def strong(x: Value) -> Value:
     if not x.weak:
         return x
     if not x.traced:
-        return dispatch.hooks.eager.wrap(x.data, x.type)
+        return wrap(x.data, x.type)
     return x if x.op is ARGUMENT or x.op is RESULT else x.graph.emit(x.op, x.operands, x.params)
 
 

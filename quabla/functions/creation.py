@@ -118,7 +118,7 @@ def _wrap(storage: np.ndarray[Any, Any], dtype: dtype | None = None) -> Value:
     return wrap(storage, type_of(storage))
 
 
-def checked_shape(name: str, shape: object) -> Shape:
+def checked_shape(name: str, shape: Any) -> Shape:
     extents = (shape,) if shape.__class__ is int else shape_tuple(name, shape)
     for n in extents:
         if n < 0:

@@ -178,7 +178,7 @@ def astype(x: object, dtype: dtype) -> Value:
         raise
 
 
-_KNOWN: Final = KnownBy(lambda type, to: CAST.prepared[(to,), type])
+_KNOWN: Final = KnownBy(lambda t, to: CAST.prepared[(to,), t])
 
 
 def stop_gradient(x: object) -> Value:

@@ -39,9 +39,8 @@ emitters: Final = _Stack()
 
 
 class Eager(Protocol):
-    """How eager results and conversions are made; ``quabla.array`` provides it."""
+    """How other objects become Tensors; ``quabla.array`` provides it."""
 
-    def wrap(self, array: Any, type: TensorType) -> Value: ...
     def asarray(self, obj: object) -> Value: ...
 
 

@@ -26,13 +26,13 @@ __all__ = [
     "is_tensor",
     "known_pairs",
     "known_singles",
-    "with_elements",
     "number",
     "one",
     "provide",
     "takes",
     "three",
     "two",
+    "with_elements",
     "wrap",
 ]
 
@@ -135,7 +135,7 @@ _MOST: Final = 4096
 
 def number(value: float, dtype: dtype) -> Value:
     """A Python number, which must fit ``dtype``, as a Tensor of rank 0."""
-    return _numbers[dtype, value or repr(value)]
+    return _numbers[dtype, value or repr(float(value))]
 
 
 # ---- the short way --------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class KnownBy(dict[Any, Known]):
     def __missing__(self, key: Any) -> Known:
         if len(self) > _MOST:
             self.clear()
-        known = self[key] = Known(lambda type: self._work_out(type, key))
+        known = self[key] = Known(lambda t: self._work_out(t, key))
         return known
 
 

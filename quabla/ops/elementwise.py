@@ -397,7 +397,7 @@ def powi(x: object, exponent: object) -> Value:
     return dispatch.unary(POWI, x, (int(exponent),))
 
 
-def power(x1: object, x2: object) -> Value:
+def power(x1: object, x2: Any) -> Value:
     """``x1 ** x2``, elementwise, with NumPy's broadcasting.
 
     A non-negative Python int as exponent gives exact integer powers (``powi``). Otherwise a negative base has a

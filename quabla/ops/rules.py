@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quabla.dtypes import bool_
-from quabla.ops.dispatch import Value, apply, full, hooks
+from quabla.ops.dispatch import Value, apply, full
+from quabla.ops.eager import wrap
 from quabla.ops.registry import REGISTRY
 from quabla.ops.types import Shape, TensorType, tensor_type
 
@@ -113,7 +114,7 @@ def within_selection(x: Value, f: Callable[[Value], Value], depth: int = SELECTI
     if depth and x.traced and x.splat is None and x.op.name == "constant":  # perhaps a selection by a constant, folded
         there = x.params[0].array != 0
         if not there.all():
-            mask = hooks.eager.wrap(there, tensor_type(there.shape, bool_))
+            mask = wrap(there, tensor_type(there.shape, bool_))
             return apply(REGISTRY["where"], (mask, f(x), zeros(x.type)))
     return f(x)
 

@@ -96,7 +96,7 @@ RESHAPE: Final = define(
 )
 
 
-def reshape(x: object, shape: object) -> Value:
+def reshape(x: Any, shape: Any) -> Value:
     """``x`` with its elements in row-major order under another shape.
 
     Args:
@@ -129,7 +129,7 @@ def reshape(x: object, shape: object) -> Value:
                 f"{errors.at_user_line()}"
             )
         target = tuple([v.type.size // known if n == -1 else n for n in target])
-    return reshaped(v, target)
+    return apply_weakly(RESHAPE, v, (target,))
 
 
 def reshaped(x: Value, shape: Sequence[int]) -> Value:
@@ -291,7 +291,7 @@ TRANSPOSE: Final = define(
 )
 
 
-def transpose(x: object, axes: object = None) -> Value:
+def transpose(x: Any, axes: object = None) -> Value:
     """``x`` with its axes permuted.
 
     Args:
