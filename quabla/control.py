@@ -16,6 +16,7 @@ from quabla.functions.shape import stack
 from quabla.ops import dispatch
 from quabla.ops.control import PUT, TAKE
 from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import COMPARE, WHERE
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
@@ -101,7 +102,7 @@ def strong(x: Value) -> Value:
     if not x.weak:
         return x
     if not x.traced:
-        return dispatch.hooks.eager.wrap(x.data, x.type)
+        return wrap(x.data, x.type)
     return x if x.op is ARGUMENT or x.op is RESULT else x.graph.emit(x.op, x.operands, x.params)
 
 
@@ -345,14 +346,14 @@ def scan(
         (Tensor(6., dtype=float64), Tensor([1., 3., 6.], dtype=float64))
     """
     rows, structure = tree.flatten_args(xs)
-    rows = [as_array(x) for x in rows]
+    rows = [as_array(x, "scan: xs") for x in rows]
     count = _scan_length(rows, length)
     check_callable(f, "scan: f")
     operands = checked_operands("scan", operands)
     carry = Carry("scan", init, f)
 
     def element(i: Any) -> Any:
-        return structure.unflatten([apply(TAKE, (x, as_array(i)), (0,)) for x in rows]) if rows else i
+        return structure.unflatten([apply(TAKE, (x, as_array(i, "scan")), (0,)) for x in rows]) if rows else i
 
     if unroll or not dispatch.emitters.graphs:
         now: Any = carry.rebuild(carry.leaves)

@@ -16,6 +16,7 @@ from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.decompositions import Term, decomposed, select
 from quabla.ops.dispatch import Value, apply, full, scalar
+from quabla.ops.eager import known_singles, one
 from quabla.ops.into import formula
 from quabla.ops.masking import negated
 from quabla.ops.records import (
@@ -406,7 +407,7 @@ def powi(x: object, exponent: object) -> Value:
     return dispatch.unary(POWI, x, (int(exponent),))
 
 
-def power(x1: object, x2: object) -> Value:
+def power(x1: object, x2: Any) -> Value:
     """``x1 ** x2``, elementwise, with NumPy's broadcasting.
 
     A non-negative Python int as exponent gives exact integer powers (``powi``). Otherwise a negative base has a
@@ -421,9 +422,16 @@ def power(x1: object, x2: object) -> Value:
         >>> qb.power(qb.array([1.0, 2.0, 3.0]), 2)
         Tensor([1., 4., 9.], dtype=float64)
     """
+    if x2.__class__ is int and 0 <= x2 < len(_KNOWN_POWERS):
+        r = one(_KNOWN_POWERS[x2], x1)
+        if r is not None:
+            return r
     if isinstance(x2, (int, np.integer)) and not isinstance(x2, bool) and 0 <= x2 < 2**31:
         return dispatch.unary(POWI, x1, (int(x2),))
-    return dispatch.binary(POW, x1, x2)
+    return _pow(x1, x2)
+
+
+_KNOWN_POWERS: Final = tuple([known_singles(POWI, (n,)) for n in range(9)])
 
 
 # ---- roots --------------------------------------------------------------------------------------

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from math import nan, prod
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
+from quabla.ops.eager import LONG_WAY, Found, KnownBy, one, takes
 from quabla.ops.into import Into, assigned
 from quabla.ops.masking import added, moved, within_selection
 from quabla.ops.records import INTS
@@ -422,6 +424,35 @@ def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
     return reshaped(r, kept(v.type.shape, axes)) if keepdims else r
 
 
+def _at_once(op: Op) -> Callable[[F], F]:
+    """Give a reduction the short way for Tensors."""
+
+    def work_out(type: TensorType, axis: int | None) -> Found:
+        if not takes(op, type.dtype):
+            return LONG_WAY
+        return op.prepared[(axis_set(op.name, axis, type.ndim),), type]
+
+    known = KnownBy(work_out)
+
+    def decorated(long: Any) -> Any:
+        @wraps(long)
+        def function(x: object, axis: Any = None, keepdims: bool = False) -> Value:
+            try:
+                if (axis is None or axis.__class__ is int) and not keepdims:
+                    r = one(known[axis], x)
+                    if r is not None:
+                        return r
+                return long(x, axis, keepdims)
+            except Exception as e:
+                errors.hide_library_frames(e)
+                raise
+
+        return errors.hides_library_frames(function)
+
+    return decorated
+
+
+@_at_once(SUM)
 @over_axes("bool arrays")
 def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The sum over axes; float32 values are added in float64 and the result rounded once, ints keep their dtype.
@@ -434,6 +465,7 @@ def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(SUM, x, axis, keepdims)
 
 
+@_at_once(MEAN)
 @over_axes("bool arrays")
 def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The arithmetic mean over axes; NaN of no elements.
@@ -446,6 +478,7 @@ def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MEAN, x, axis, keepdims)
 
 
+@_at_once(MAX)
 @over_axes("bool arrays", "no elements")
 def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The largest element along axes, NaN if there is one. Ties share the derivative equally.
@@ -458,6 +491,7 @@ def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MAX, x, axis, keepdims)
 
 
+@_at_once(MIN)
 @over_axes("bool arrays", "no elements")
 def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The smallest element along axes, NaN if there is one. Ties share the derivative equally.

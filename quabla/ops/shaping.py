@@ -15,6 +15,7 @@ from quabla import dtypes, errors
 from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_ints
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
+from quabla.ops.eager import is_tensor, with_elements
 from quabla.ops.into import Into, assigned
 from quabla.ops.masking import moved
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
@@ -97,7 +98,7 @@ RESHAPE: Final = define(
 )
 
 
-def reshape(x: object, shape: object) -> Value:
+def reshape(x: Any, shape: Any) -> Value:
     """``x`` with its elements in row-major order under another shape.
 
     Args:
@@ -112,6 +113,14 @@ def reshape(x: object, shape: object) -> Value:
         >>> qb.reshape(qb.array([1.0, 2.0, 3.0, 4.0]), (2, -1)).shape
         [2, 2]
     """
+    if is_tensor(x) and shape.__class__ is tuple:
+        try:
+            array = x.data.reshape(shape)
+        except (TypeError, ValueError):
+            pass  # what follows says what is wrong
+        else:
+            if min(shape, default=0) >= -1:  # NumPy takes any negative extent for -1
+                return with_elements(x, array)
     v = as_value(x)
     target = shape_tuple("reshape", shape)
     if -1 in target:
@@ -122,12 +131,12 @@ def reshape(x: object, shape: object) -> Value:
                 f"{errors.at_user_line()}"
             )
         target = tuple([v.type.size // known if n == -1 else n for n in target])
-    return reshaped(v, target)
+    return apply_weakly(RESHAPE, v, (target,))
 
 
 def reshaped(x: Value, shape: Sequence[int]) -> Value:
     """``x`` with a shape that is known to fit."""
-    return apply_weakly(RESHAPE, x, (tuple(shape),))
+    return with_elements(x, x.data.reshape(shape)) if is_tensor(x) else apply_weakly(RESHAPE, x, (tuple(shape),))
 
 
 # ---- broadcast ----------------------------------------------------------------------------------
@@ -289,7 +298,7 @@ TRANSPOSE: Final = define(
 )
 
 
-def transpose(x: object, axes: object = None) -> Value:
+def transpose(x: Any, axes: object = None) -> Value:
     """``x`` with its axes permuted.
 
     Args:
@@ -304,6 +313,8 @@ def transpose(x: object, axes: object = None) -> Value:
         >>> qb.transpose(qb.array([[1.0, 2.0]])).shape
         [2, 1]
     """
+    if axes is None and is_tensor(x):
+        return with_elements(x, x.data.T)
     v = as_value(x)
     rank = v.type.ndim
     if axes is None:
@@ -390,6 +401,7 @@ CONCAT: Final = define(
 )
 
 
+@errors.hides_library_frames
 def concat(matrices: object, axis: object) -> Value:
     """Arrays joined along an axis that they have.
 
@@ -406,9 +418,13 @@ def concat(matrices: object, axis: object) -> Value:
         >>> qb.concat([qb.ones(1), qb.zeros(2)], axis=0).tolist()
         [1.0, 0.0, 0.0]
     """
-    values = array_list("concat", matrices)
-    i = axis_index("concat", axis, values[0].type.ndim)
-    return apply(CONCAT, tuple(values), (i,))
+    try:
+        values = array_list("concat", matrices)
+        i = axis_index("concat", axis, values[0].type.ndim)
+        return apply(CONCAT, tuple(values), (i,))
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
 
 
 # ---- pad ----------------------------------------------------------------------------------------

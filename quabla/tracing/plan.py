@@ -16,6 +16,7 @@ from quabla.ops.casting import CONSTANT
 from quabla.ops.control import WRITERS
 from quabla.ops.into import Into, copied
 from quabla.ops.linalg import MATMUL
+from quabla.ops.silence import silent
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
 from quabla.tracing.scalars import fused, number_kernel
@@ -232,8 +233,7 @@ class Plan:
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for these input arrays, which are not written to."""
-        with np.errstate(all="ignore"):
-            return self.run(arrays)
+        return silent().run(self.run, arrays)
 
 
 def _continues(n: TraceTensor, after: TraceTensor) -> bool:

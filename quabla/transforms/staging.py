@@ -10,8 +10,9 @@ from typing import Any, Final, Self
 import numpy as np
 
 from quabla import errors, tree
-from quabla.array import wrap
+from quabla.array import Tensor
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.types import TensorType
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import Engine, engine_for
@@ -164,7 +165,7 @@ def captured_array(x: Any) -> Any:
 
 def run_once(fun: Callable[..., Any], args: Arguments) -> Any:
     """Trace ``fun`` at concrete arguments and run it."""
-    return StagedProgram(trace(fun, args), eager=True)([x.data for x in args.leaves if not isinstance(x, (int, float))])
+    return StagedProgram(trace(fun, args), eager=True)(args.arrays())
 
 
 class _Docstring:
@@ -194,6 +195,22 @@ class Wrapper:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
+
+    def find(self, args: tuple[Any, ...]) -> tuple[StagedProgram, list[Any]] | None:
+        """The program of an earlier call with arrays of these types, and the arrays; None where there is none."""
+        types: list[Any] = [(None,) * len(args)]
+        for a in args:
+            if a.__class__ is not Tensor or a.weak:
+                break
+            types.append(a.type)
+        else:
+            program = self._cache.get(tuple(types))
+            return None if program is None else (program, [a.data for a in args])
+        if any(isinstance(a, (int, float)) for a in args):  # such a number may still have to become an array
+            return None
+        flat = Arguments(args)
+        program = self._cache.get(flat.key())
+        return None if program is None else (program, flat.arrays())
 
     def __repr__(self) -> str:
         return f"{self.transform}({function_name(self._fun)})"
@@ -254,15 +271,21 @@ class Transformed(Wrapper):
         try:
             if kwargs:
                 raise TypeError(f"{self!r} takes positional arguments only, got {', '.join(kwargs)}")
+            tracing = dispatch.emitters.graphs
+            if not tracing:
+                found = self.find(args)
+                if found is not None:
+                    program, arrays = found
+                    return program(arrays)
             args = tuple(self.prepare(args))
-            if dispatch.emitters.graphs:
+            if tracing:
                 return self.emit(args)
             flat = Arguments(args, self)
             key = flat.key()
             program = self._cache.get(key)
             if program is None:
                 program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat), eager=True))
-            return program([x.data for x in flat.leaves if not isinstance(x, (int, float))])
+            return program(flat.arrays())
         except Exception as e:
             errors.hide_library_frames(e)
             raise
