@@ -241,11 +241,11 @@ def _emit(bodies: Sequence[Body], values: Sequence[Value]) -> list[Value]:
 def _direction(gradient: Vector, pairs: Sequence[tuple[Vector, Vector, float]]) -> Vector:
     """The direction of descent: minus the approximate inverse Hessian times the gradient.
 
-    Without pairs it is minus the gradient, of length 1 at most.
+    Without pairs it is minus the gradient, scaled to length 1: where a function is flat its gradient tells no length.
     """
     d = -gradient
     if not pairs:
-        return d / max(1.0, _length(gradient))
+        return d / _length(gradient)
     weights: list[float] = []
     for s, y, inverse in reversed(pairs):
         weights.append(inverse * float(s @ d))
