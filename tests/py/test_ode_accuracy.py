@@ -205,9 +205,12 @@ def ode23s(f, y, end, rtol, atol):
     def norm(x, scale):
         return math.sqrt(np.mean((x / scale) ** 2))
 
-    def derivative(g, at):
-        step = 1e-6 * max(1e-3, abs(at))
-        return (g(at + step) - g(at - step)) / (2.0 * step)
+    def derivative(y, t, i):
+        """By the i-th component of y, or by t where there is none."""
+        at = np.append(y, t)
+        step = 1e-6 * max(1e-3, abs(at[i])) * np.eye(len(at))[i]
+        ahead, behind = at + step, at - step
+        return (f(ahead[:-1], ahead[-1]) - f(behind[:-1], behind[-1])) / (ahead[i] - behind[i])
 
     t, f0, gain, steps = 0.0, f(y, 0.0), 1.0, 0
     # Hairer, Norsett and Wanner (1993), II.4, the starting step
@@ -218,10 +221,8 @@ def ode23s(f, y, end, rtol, atol):
     while t < end:
         last = t + h >= end
         h = end - t if last else h
-        unit = np.eye(len(y))
-        jac = np.stack([derivative(lambda x, i=i: f(y + (x - y[i]) * unit[i], t), y[i]) for i in range(len(y))], 1)
-        slope = derivative(lambda s: f(y, s), t)
-        w = unit - h * d * jac
+        slope = derivative(y, t, len(y))
+        w = np.eye(len(y)) - h * d * np.stack([derivative(y, t, i) for i in range(len(y))], 1)
         k1 = np.linalg.solve(w, f0 + h * d * slope)
         f1 = f(y + 0.5 * h * k1, t + 0.5 * h)
         k2 = np.linalg.solve(w, f1 - k1) + k1
