@@ -214,6 +214,7 @@ EIGH_VALUES: Final = factor(
     _values_jvp,
     _SYMMETRIC,
     square=True,
+    recognized=True,
     source=_EIGH_SOURCE,
 )
 
@@ -225,6 +226,7 @@ EIGH_VECTORS: Final = factor(
     _vectors_jvp,
     _SYMMETRIC,
     square=True,
+    recognized=True,
     source=_EIGH_SOURCE,
 )
 

@@ -167,6 +167,7 @@ def factor(
     *,
     square: bool = False,
     refusal: str = "",
+    recognized: bool = False,
     stablehlo: Callable[..., Any] = on_target,
     source: str = "",
 ) -> Op:
@@ -181,6 +182,7 @@ def factor(
         samples: as in the record.
         square: whether the matrices must be square.
         refusal: as in the record.
+        recognized: as in the record.
         stablehlo: as in the record.
         source: as in the record.
     """
@@ -207,6 +209,7 @@ def factor(
             batch=same_stack(name),
             stablehlo=stablehlo,
             refusal=refusal,
+            recognized=recognized,
             samples=samples,
             source=source,
         )

@@ -15,14 +15,14 @@ from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
 from quabla.ops.rules import with_mapped_axis, zeros
 from quabla.tracing import regions
-from quabla.tracing.graph import Body, Graph, RegionNode, current_graph
-from quabla.transforms import batching, forward, reverse
+from quabla.tracing.graph import CALL, Body, Graph, Node, RegionNode, TraceTensor, current_graph
+from quabla.transforms import forward, reverse
 from quabla.transforms.bodies import Pull, chosen, emit, filled
 from quabla.transforms.call_rules import CallRule, mapped_call, over_lanes
 from quabla.transforms.forward import Tangent, add_tangents
 from quabla.transforms.inline import Env
 
-__all__ = ["Tower", "ascend"]
+__all__ = ["Tower", "ascend", "known"]
 
 Values = Sequence[Value]
 
@@ -39,7 +39,7 @@ class Tower:
         return change
 
 
-def ascend(name: str, tower: Tower, subject: Value, parameters: Values = (), value: Value | None = None) -> list[Value]:
+def ascend(name: str, tower: Tower, subject: Value, parameters: Values = ()) -> list[Value]:
     """The results of a tower's function, with all its derivatives.
 
     Args:
@@ -47,25 +47,32 @@ def ascend(name: str, tower: Tower, subject: Value, parameters: Values = (), val
         tower: its programs.
         subject: what directions are changes of.
         parameters: everything else that the function depends on.
-        value: the result, where it is there already.
     """
     if not dispatch.emitters.graphs:
-        return tower.program(subject, (), parameters) if value is None else [value]
-    return _call(name, tower, subject, (), parameters, value)
+        return tower.program(subject, (), parameters)
+    return _call(name, tower, subject, (), parameters)
 
 
-def _call(
-    name: str, tower: Tower, subject: Value, directions: Values, parameters: Values, value: Value | None = None
-) -> list[Value]:
+def _call(name: str, tower: Tower, subject: Value, directions: Values, parameters: Values) -> list[Value]:
     operands = [subject, *directions, *parameters]
-    given = [] if value is None else [value]
-    graph = Graph([x.type for x in (*operands, *given)])
+    graph = Graph([x.type for x in operands])
     with graph:
-        args = graph.args[: len(operands)]
-        graph.finish(graph.args[len(operands) :] if given else _program(tower, args, len(directions)))
-    (body,), captured = regions.closed([graph], len(operands) + len(given))
-    rule = _Rule(name, tower, len(directions), len(operands))
-    return regions.call(rule, [*operands, *given, *captured], body)
+        graph.finish(_program(tower, graph.args, len(directions)))
+    (body,), captured = regions.closed([graph], len(operands))
+    return regions.call(_Rule(name, tower, len(directions), len(operands)), [*operands, *captured], body)
+
+
+def known(
+    name: str, tower: Tower, subject: TraceTensor, parameters: Sequence[TraceTensor], n: TraceTensor
+) -> list[Node]:
+    """A node whose derivatives are those of a tower's function: the node, and a call that takes its place."""
+    plain = TraceTensor(n.graph, n.type, n.op, n.operands, n.params)
+    plain._loc = n._loc
+    operands = (subject, *parameters, plain)
+    graph = Graph([x.type for x in operands])
+    rule = _Rule(name, tower, 0, len(operands) - 1)
+    body = Body(graph.args, [], graph.args[-1:])
+    return [plain, RegionNode(CALL, operands, (rule,), (body,), (n,), n._loc)]
 
 
 def _program(tower: Tower, args: Values, order: int) -> list[Value]:
