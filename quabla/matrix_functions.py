@@ -12,8 +12,7 @@ from quabla.functions.systems import symmetric_matrices
 from quabla.ops import dispatch, reductions
 from quabla.ops.casting import STOP_GRADIENT
 from quabla.ops.dispatch import Value, apply, cast
-from quabla.ops.elementwise import abs as absolute
-from quabla.ops.elementwise import sqrt
+from quabla.ops.elementwise import abs as absolute, sqrt
 from quabla.ops.factorizations import EIGH_VALUES
 from quabla.ops.linalg import swapped
 from quabla.ops.rules import with_mapped_axis
@@ -119,7 +118,6 @@ def sqrtm(a: object) -> Value:
         Tensor([[1.5, 0.5],
                 [0.5, 1.5]], dtype=float64)
     """
-
     v = symmetric_matrices("sqrtm", a)
     if not v.type.size:
         return v
@@ -208,7 +206,9 @@ def _where_symmetric(a: Value, result: Value) -> Value:
         return result
     slack = 100.0 * float(np.finfo(a.type.dtype.numpy).eps) * reductions.max(absolute(a), (-2, -1))
     good = reductions.max(absolute(a - swapped(a)), (-2, -1)) <= slack
-    return where(apply(RESHAPE, (good,), ((*good.type.shape, *(1,) * (result.type.ndim - good.type.ndim)),)), result, np.nan)
+    return where(
+        apply(RESHAPE, (good,), ((*good.type.shape, *(1,) * (result.type.ndim - good.type.ndim)),)), result, np.nan
+    )
 
 
 def _checked(name: str, a: Value, result: Value, refusal: str) -> Value:

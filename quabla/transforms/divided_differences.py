@@ -127,9 +127,7 @@ def differences(f: Scalar, x: Value, parameters: Sequence[Value], order: int) ->
     return found
 
 
-def _mean(
-    derivative: Scalar, x: Value, points: Any, parameters: Sequence[Value], eps: float
-) -> tuple[Value, Value]:
+def _mean(derivative: Scalar, x: Value, points: Any, parameters: Sequence[Value], eps: float) -> tuple[Value, Value]:
     """The integral of a function over the simplex of each multiset of points, and an estimate of its error."""
     count, dimension = points.shape[0], points.shape[1] - 1
     nodes = _NODES.get(dimension, 4)

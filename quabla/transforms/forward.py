@@ -72,7 +72,7 @@ def _linear_jvp(op: Op, operands: tuple[Value, ...], tangents: Sequence[Tangent]
 
 def recognized(body: Body, active: Iterable[TraceTensor]) -> Body:
     """A body to differentiate, with calls of their own rules for what its ops have no derivative of but it has."""
-    if not any(n.op.recognized for n in body.nodes if n.__class__ is TraceTensor):
+    if not any(isinstance(n, TraceTensor) and n.op.recognized for n in body.nodes):
         return body
     from quabla.transforms.recognition import with_matrix_functions
 

@@ -13,67 +13,38 @@ derivatives of the factors, which are not finite where they do not tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from math import prod
-from typing import Final, NamedTuple
 
 import numpy as np
 
-from quabla.ops import reductions
-from quabla.ops.dispatch import Value, apply, constant, full
+from quabla.ops.casting import CONSTANT
 from quabla.ops.elementwise import DIV, MUL, POWI
 from quabla.ops.factorizations import EIGH_VALUES, EIGH_VECTORS
-from quabla.ops.linalg import MATMUL, product
+from quabla.ops.linalg import MATMUL
 from quabla.ops.reductions import MEAN, SUM
-from quabla.ops.rules import ones
 from quabla.ops.shaping import PAD, RESHAPE, TRANSPOSE
-from quabla.ops.types import Const, Shape, TensorType
+from quabla.ops.types import Shape, TensorType
 from quabla.tracing.graph import Body, Node, TraceTensor
 from quabla.tracing.regions import dependent
-from quabla.transforms.bodies import spread
 from quabla.transforms.spectral import MatrixFunction, SpectralSum
+from quabla.transforms.spectral_forms import (
+    PAIRS,
+    TURNED,
+    Factor,
+    Finish,
+    Finished,
+    Form,
+    FormFunction,
+    between,
+    diagonal_sum,
+    total,
+)
 from quabla.transforms.towers import Tower, known
 
 __all__ = ["with_matrix_functions"]
 
-#: What a program makes of a matrix function, or of a sum, with what stands around it.
-Finish = Callable[[Value, Sequence[Value | None]], Value]
-
-
-class Factor(NamedTuple):
-    """A factor of g: what it multiplies, or divides where the power is -1, and the layout that it has there."""
-
-    value: TraceTensor
-    power: int
-    layout: str
-
-
-class Form(NamedTuple):
-    """What a value is in terms of the eigenvalues w and eigenvectors V of a matrix.
-
-    Attributes:
-        kind: ``values``, elementwise in w; ``padded`` and ``diagonal``, the way to diag(g) and this itself; ``left``,
-            L V diag(g); ``right``, diag(g) V^T R; ``lefts`` and ``rights``, an elementwise product of two of these.
-        matrix: the matrix.
-        layout: where the axis of the eigenvalues is behind those of the stack: ``row``, the second of two; ``column``,
-            the first of two; ``line``, the only one.
-        factors: those of g.
-        outer: L or R, None where there is none; two for a product.
-    """
-
-    kind: str
-    matrix: TraceTensor
-    layout: str
-    factors: tuple[Factor, ...] = ()
-    outer: tuple[TraceTensor | None, ...] = (None,)
-
-    @property
-    def stack(self) -> Shape:
-        return self.matrix.type.shape[:-2]
-
-
-_TURNED: Final = {"row": "column", "column": "row", "left": "right", "right": "left", "values": "values"}
-_PAIRS: Final = {"left": "lefts", "right": "rights"}
+#: A tower, its subject and parameters.
+Found = tuple[Tower, TraceTensor, list[TraceTensor]]
 
 
 def with_matrix_functions(body: Body, active: set[TraceTensor]) -> Body:
@@ -85,8 +56,10 @@ def with_matrix_functions(body: Body, active: set[TraceTensor]) -> Body:
     finder = _Finder(matrices)
     nodes: list[Node] = []
     for n in body.nodes:
-        found = finder.read(n) if isinstance(n, TraceTensor) else None
-        nodes += [n] if found is None else known("eigh", *found, n)
+        if isinstance(n, TraceTensor) and (found := finder.read(n)) is not None:
+            nodes += known("eigh", *found, n)
+        else:
+            nodes.append(n)
     return Body(body.args, nodes, body.outs)
 
 
@@ -102,106 +75,85 @@ class _Finder:
         self.matrices = matrices
         self.forms: dict[TraceTensor, Form] = {}
 
-    def read(self, n: TraceTensor) -> tuple[Tower, TraceTensor, list[TraceTensor]] | None:
-        """The tower, matrix and parameters of a node that is a function of a matrix; None for all others."""
+    def read(self, n: TraceTensor) -> Found | None:
+        """What a node is that is a function of a matrix; None for all others."""
         op, forms = n.op, [self.forms.get(x) for x in n.operands]
+        form: Form | None = None
         if op in (EIGH_VALUES, EIGH_VECTORS):
             a = n.operands[0]
             if a in self.matrices:
-                self.forms[n] = Form("values", a, "line") if op is EIGH_VALUES else Form("left", a, "row")
+                form = Form("values", a, "line") if op is EIGH_VALUES else Form("left", a, "row")
+        elif not any(forms):
             return None
-        if not any(forms):
-            return None
-        first, second = (*forms, None)[:2]
-        if op in (SUM, MEAN) and first is not None:
+        elif op is MATMUL:
+            one, other = forms
+            if one is not None and other is not None and one.matrix is other.matrix:
+                found = self._function(n, one, other)
+                if found is not None:
+                    return found
+            form = self._product(n, one, other)
+        elif (first := forms[0]) is not None and op in (SUM, MEAN):
             return self._sum(n, first)
-        if op is MATMUL and first is not None and second is not None and first.matrix is second.matrix:
-            if (first.layout, second.layout) == ("row", "column"):
-                if (first.kind, second.kind) == ("left", "right"):
-                    outer = (*first.outer, *second.outer)
-                    return self._found(first.matrix, MatrixFunction, first.factors + second.factors, outer, _between)
-                if (first.kind, second.kind) == ("values", "values"):
-                    factors = (Factor(n.operands[0], 1, "row"), Factor(n.operands[1], 1, "column"))
-                    return self._found(first.matrix, SpectralSum, factors, (), _of_shape(n.type.shape))
-        form = self._form(n, first, second)
+        elif first is not None and op is RESHAPE:
+            form = self._reshaped(n, first)
+        elif first is not None and op is TRANSPOSE:
+            form = self._transposed(n, first)
+        elif first is not None and op is PAD:
+            form = self._padded(n, first)
+        elif first is not None and op is POWI and n.params == (2,) and first.kind in PAIRS:
+            form = first._replace(kind=PAIRS[first.kind], factors=first.factors * 2, outer=first.outer * 2)
+        elif op.elementwise and op.name != "barrier":
+            form = self._scaled(n) or self._elementwise(n)
         if form is not None:
             self.forms[n] = form
         return None
 
     # ---- forms ------------------------------------------------------------------------------------------
 
-    def _form(self, n: TraceTensor, first: Form | None, second: Form | None) -> Form | None:
-        op = n.op
-        if op is MATMUL:
-            return self._product(n, first, second)
-        for i, j in ((0, 1), (1, 0))[: 2 if op is MUL else 1 if op is DIV else 0]:
-            form = (first, second)[i]
-            scaled = None if form is None else self._scaled(n, i, form, j)
-            if scaled is not None:
-                return scaled
-        if first is not None and op is POWI and n.params == (2,) and first.kind in _PAIRS:
-            return first._replace(kind=_PAIRS[first.kind], factors=first.factors * 2, outer=first.outer * 2)
-        if first is not None and op is RESHAPE:
-            return self._reshaped(n, first)
-        if first is not None and op is TRANSPOSE:
-            return self._transposed(n, first)
-        if first is not None and op is PAD:
-            stack, extent = first.stack, n.operands[0].type.shape[-1]
-            none = (0,) * (len(stack) + 1)
-            spread = (none, none, (*none[1:], extent))
-            if (first.kind, first.layout) == ("values", "line") and n.params == spread:
-                return Form("padded", first.matrix, "line", (Factor(n.operands[0], 1, "line"),))
-            return None
-        return self._elementwise(n) if op.elementwise and op.name != "barrier" else None
-
     def _product(self, n: TraceTensor, first: Form | None, second: Form | None) -> Form | None:
-        one, other = n.operands
-        same = first is not None and second is not None and first.matrix is second.matrix
-        if same and first is not None and second is not None:
+        if first is not None and second is not None and first.matrix is second.matrix:
             if (first.kind, first.layout, second.kind) == ("left", "row", "diagonal"):
-                return first._replace(factors=first.factors + second.factors)
+                return first.times(*second.factors)
             if (first.kind, second.kind, second.layout) == ("diagonal", "right", "column"):
-                return second._replace(factors=first.factors + second.factors)
-        for form, outer in ((second, one), (first, other)):
-            kind = "left" if form is second else "right"
-            if form is not None and form.kind == kind and form.layout != "line" and form.outer == (None,):
-                if n.type.shape[:-2] == form.stack:
-                    return form._replace(outer=(outer,))
+                return second.times(*first.factors)
+        one, other = n.operands
+        for form, outer, plain in ((second, one, ("left", "row")), (first, other, ("right", "column"))):
+            alone = form is not None and (form.kind, form.layout) == plain and form.outer == (None,)
+            if alone and form is not None and n.type.shape[:-2] == form.stack:
+                return form._replace(outer=(outer,))
         return None
 
-    def _scaled(self, n: TraceTensor, i: int, form: Form, j: int) -> Form | None:
-        """Operand i, of a form with an axis of eigenvalues among others, times or by operand j."""
-        base, x = n.operands[i], n.operands[j]
-        if form.kind in ("values", "padded") or n.type is not base.type:
+    def _scaled(self, n: TraceTensor) -> Form | None:
+        """A form with an axis of eigenvalues among others, times or by another operand."""
+        if n.op is not MUL and n.op is not DIV:
             return None
-        power = 1 if n.op is MUL else -1
-        other = self.forms.get(x)
-        if other is not None and other.kind == "values" and other.matrix is form.matrix:
-            along = (form.layout, "row", "column") if form.kind == "diagonal" else (form.layout,)
-            if other.layout in along or (other.layout == "line" and form.layout == "row" and not form.stack):
-                return form._replace(factors=(*form.factors, Factor(x, power, other.layout)))
-            return None
-        if other is not None and power == 1 and other[:3] == form[:3] and x.type is base.type and form.kind in _PAIRS:
-            outer = form.outer + other.outer
-            return form._replace(kind=_PAIRS[form.kind], factors=form.factors + other.factors, outer=outer)
-        inner = x.type.shape[-1:] if form.layout == "line" else x.type.shape[-2:]
-        if all(extent == 1 for extent in inner):
-            layout = "line" if form.layout == "line" else "column"
-            return form._replace(factors=(*form.factors, Factor(x, power, layout)))
+        for base, x in (n.operands, n.operands[::-1])[: 2 if n.op is MUL else 1]:
+            form, other = self.forms.get(base), self.forms.get(x)
+            if form is None or form.kind in ("values", "padded") or n.type is not base.type:
+                continue
+            power = 1 if n.op is MUL else -1
+            if other is not None and other.kind == "values" and other.matrix is form.matrix:
+                along = ("row", "column") if form.kind == "diagonal" else (form.layout,)
+                if other.layout in along or (other.layout == "line" and "row" in along and not form.stack):
+                    return form.times(Factor(x, power, other.layout))
+            elif other is not None and form.kind in PAIRS:
+                if power == 1 and other[:3] == form[:3] and x.type is base.type:
+                    outer = form.outer + other.outer
+                    return form._replace(kind=PAIRS[form.kind], factors=form.factors + other.factors, outer=outer)
+            elif all(extent == 1 for extent in x.type.shape[-1 if form.layout == "line" else -2 :]):
+                return form.times(Factor(x, power, "line" if form.layout == "line" else "column"))
         return None
 
     def _reshaped(self, n: TraceTensor, form: Form) -> Form | None:
         stack, extent, shape = form.stack, form.matrix.type.shape[-1], n.type.shape
         if form.kind == "padded":
-            square = (*stack, extent, extent)
-            return form._replace(kind="diagonal", layout="row") if shape == square else None
-        if form.kind == "diagonal" or n.type.size != prod(stack) * extent:
-            return None
-        layouts = {(*stack, extent): "line", (*stack, 1, extent): "row", (*stack, extent, 1): "column"}
-        layout = layouts.get(shape)
-        if layout is None or (layout == "column" and "left" in form.kind) or (layout == "row" and "right" in form.kind):
-            return None
-        return form._replace(layout=layout)
+            return form._replace(kind="diagonal", layout="row") if shape == (*stack, extent, extent) else None
+        layouts: dict[Shape, str] = {(*stack, extent): "line"}
+        if not form.kind.startswith("left"):
+            layouts[*stack, extent, 1] = "column"
+        if not form.kind.startswith("right"):
+            layouts[*stack, 1, extent] = "row"
+        return form._replace(layout=layouts[shape]) if shape in layouts and form.kind != "diagonal" else None
 
     def _transposed(self, n: TraceTensor, form: Form) -> Form | None:
         lead = len(form.stack)
@@ -209,7 +161,15 @@ class _Finder:
             return None
         if form.kind == "diagonal":
             return form
-        return form._replace(kind=_TURNED[form.kind], layout=_TURNED[form.layout]) if form.kind in _TURNED else None
+        return form._replace(kind=TURNED[form.kind], layout=TURNED[form.layout]) if form.kind in TURNED else None
+
+    def _padded(self, n: TraceTensor, form: Form) -> Form | None:
+        """What becomes a diagonal matrix: the values with as many zeros behind each as there are values."""
+        (x,), none = n.operands, (0,) * n.type.ndim
+        spread = (none, none, (*none[1:], x.type.shape[-1]))
+        if (form.kind, form.layout) != ("values", "line") or n.params != spread:
+            return None
+        return Form("padded", form.matrix, "line", (Factor(x, 1, "line"),))
 
     def _elementwise(self, n: TraceTensor) -> Form | None:
         """An elementwise function of the eigenvalues and of what is the same for all of a matrix."""
@@ -221,47 +181,53 @@ class _Finder:
             if f is not None and f.kind == "values" and f.matrix is form.matrix:
                 if f.layout != form.layout or n.type.shape != x.type.shape:
                     return None
+            elif n.op is MUL and not form.stack and form.layout != "column" and _is_identity(x):
+                place = n.operands.index(x)
+                return Form("diagonal", form.matrix, "row", (Factor(n.operands[1 - place], 1, form.layout),))
             elif x.splat is None and not _uniform(x.type, form.layout):
                 return None
         return form
 
     # ---- functions of the matrix ---------------------------------------------------------------------------
 
-    def _sum(self, n: TraceTensor, form: Form) -> tuple[Tower, TraceTensor, list[TraceTensor]] | None:
+    def _function(self, n: TraceTensor, first: Form, second: Form) -> Found | None:
+        """A product that leaves no axis of eigenvalues."""
+        if (first.layout, second.layout) != ("row", "column"):
+            return None
+        if (first.kind, second.kind) == ("left", "right"):
+            factors = first.factors + second.factors
+            return self._found(MatrixFunction, first.matrix, factors, first.outer + second.outer, between)
+        if (first.kind, second.kind) == ("values", "values"):
+            one, other = n.operands
+            factors = (Factor(one, 1, "row"), Factor(other, 1, "column"))
+            return self._found(SpectralSum, first.matrix, factors, (), total((), n.type.shape, 1.0))
+        return None
+
+    def _sum(self, n: TraceTensor, form: Form) -> Found | None:
         """A sum, or mean, over the eigenvalues and perhaps other axes."""
         (axes,), (x,) = n.params, n.operands
-        at = x.type.ndim - (2 if form.layout == "column" else 1)
-        if at not in axes or form.kind not in ("values", "lefts", "rights"):
+        if x.type.ndim - (2 if form.layout == "column" else 1) not in axes:
             return None
-        scale = 1.0 / prod(x.type.shape[i] for i in axes) if n.op is MEAN else 1.0
-        to, lead = n.type.shape, len(form.stack)
+        scale = 1.0 / prod([x.type.shape[i] for i in axes]) if n.op is MEAN else 1.0
         if form.kind == "values":
-
-            def total(each: Value, outer: Sequence[Value | None]) -> Value:
-                stacked = tuple([i for i in axes if i < lead])
-                found = reductions.sum(each, stacked) if stacked else each
-                return apply(RESHAPE, (found,), (to,)) * scale
-
-            return self._found(form.matrix, SpectralSum, (Factor(x, 1, form.layout),), (), total)
-
-        def traced(matrix: Value, outer: Sequence[Value | None]) -> Value:
-            left, right = [_identity(matrix.type) if v is None else v for v in outer]
-            found = product(left, matrix) * right if form.kind == "lefts" else left * product(matrix, right)
-            found = apply(RESHAPE, (found,), (x.type.shape,))
-            return reductions.sum(found, axes) * scale
-
-        return self._found(form.matrix, MatrixFunction, form.factors, form.outer, traced)
+            stacked = [i for i in axes if i < len(form.stack)]
+            factors = (Factor(x, 1, form.layout),)
+            return self._found(SpectralSum, form.matrix, factors, (), total(stacked, n.type.shape, scale))
+        if form.kind in ("lefts", "rights"):
+            finish = diagonal_sum(form.kind, x.type.shape, axes, scale)
+            return self._found(MatrixFunction, form.matrix, form.factors, form.outer, finish)
+        return None
 
     def _found(
         self,
-        matrix: TraceTensor,
         base: type[MatrixFunction | SpectralSum],
+        matrix: TraceTensor,
         factors: tuple[Factor, ...],
         outer: tuple[TraceTensor | None, ...],
         finish: Finish,
-    ) -> tuple[Tower, TraceTensor, list[TraceTensor]]:
-        f = _Function(self.forms, matrix, factors)
-        tower = _Finished(base(f), len(f.parameters), [x is not None for x in outer], finish)
+    ) -> Found:
+        f = FormFunction(self.forms, matrix, factors)
+        tower = Finished(base(f), len(f.parameters), [x is not None for x in outer], finish)
         return tower, matrix, [*f.parameters, *(x for x in outer if x is not None)]
 
 
@@ -270,82 +236,8 @@ def _uniform(t: TensorType, layout: str) -> bool:
     return all(n == 1 for n in (t.shape[-2:-1] if layout == "column" else t.shape[-1:]))
 
 
-# ---- towers of what is found ---------------------------------------------------------------------------------
-
-
-class _Function:
-    """A product of factors as an elementwise function of points that take the place of the eigenvalues.
-
-    Attributes:
-        parameters: what it depends on beside the points.
-    """
-
-    def __init__(self, forms: dict[TraceTensor, Form], matrix: TraceTensor, factors: tuple[Factor, ...]) -> None:
-        needed: set[TraceTensor] = set()
-        rest = [f.value for f in factors]
-        while rest:
-            x = rest.pop()
-            form = forms.get(x)
-            if x not in needed and form is not None and form.kind == "values" and form.matrix is matrix:
-                needed.add(x)
-                rest += x.operands if x.op is not EIGH_VALUES else ()
-        self.factors = factors
-        self.steps = [(x, form.layout) for x, form in forms.items() if x in needed]
-        used = [*(f.value for f in factors), *(o for x, _ in self.steps for o in x.operands if x.op is not EIGH_VALUES)]
-        self.parameters = list(dict.fromkeys(x for x in used if x not in needed and x.splat is None))
-
-    def __call__(self, points: Value, parameters: Sequence[Value]) -> Value:
-        given = dict(zip(self.parameters, parameters, strict=True))
-        made: dict[TraceTensor, Value] = {}
-
-        def value(x: TraceTensor, layout: str) -> Value:
-            if x in made:
-                return made[x]
-            if x.splat is not None:
-                return full(x.type.with_shape(()), x.splat)
-            shape = x.type.shape
-            if len(shape) > 1 and layout != "line":  # without the axis beside that of the eigenvalues
-                shape = (*shape[:-2], shape[-1]) if layout == "row" else shape[:-1]
-            return apply(RESHAPE, (given[x],), (shape,))
-
-        for x, layout in self.steps:
-            if x.op is EIGH_VALUES:
-                made[x] = points
-            elif x.op is RESHAPE or x.op is TRANSPOSE:
-                made[x] = made[x.operands[0]]
-            else:
-                made[x] = apply(x.op, tuple([value(o, layout) for o in x.operands]), x.params)
-        result = ones(points.type)
-        for x, power, layout in self.factors:
-            v = value(x, layout)
-            result = result * v if power == 1 else result / v
-        return result
-
-
-class _Finished(Tower):
-    """A tower whose results are put into a linear expression with further parameters, some of which are absent."""
-
-    def __init__(self, base: Tower, count: int, present: Sequence[bool], finish: Finish) -> None:
-        self.base = base
-        self.count = count
-        self.present = list(present)
-        self.finish = finish
-
-    def program(self, subject: Value, directions: Sequence[Value], parameters: Sequence[Value]) -> list[Value]:
-        (result,) = self.base.program(subject, directions, parameters[: self.count])
-        return [self.finish(result, spread(parameters[self.count :], self.present))]
-
-
-def _between(matrix: Value, outer: Sequence[Value | None]) -> Value:
-    """L f(a) R."""
-    left, right = outer
-    found = matrix if left is None else product(left, matrix)
-    return found if right is None else product(found, right)
-
-
-def _of_shape(shape: Shape) -> Finish:
-    return lambda result, outer: apply(RESHAPE, (result,), (shape,))
-
-
-def _identity(t: TensorType) -> Value:
-    return constant(Const(np.eye(t.shape[-1]).astype(t.dtype.numpy)))
+def _is_identity(x: TraceTensor) -> bool:
+    if x.op is not CONSTANT or x.type.ndim != 2:
+        return False
+    array = x.params[0].array
+    return array.shape[0] == array.shape[1] and bool((array == np.eye(array.shape[0])).all())

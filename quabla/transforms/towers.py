@@ -110,9 +110,7 @@ class _Rule(CallRule):
     def _moving(self, operands: Values, which: Sequence[bool]) -> list[bool]:
         return [w and x.type.dtype.is_float for w, x in zip(which, operands, strict=True)][: self.count]
 
-    def jvp(
-        self, n: RegionNode, operands: Values, tangents: Sequence[Tangent]
-    ) -> tuple[list[Value], list[Tangent]]:
+    def jvp(self, n: RegionNode, operands: Values, tangents: Sequence[Tangent]) -> tuple[list[Value], list[Tangent]]:
         outs = emit(n, operands)
         tower, name = self.tower, self.name
         subject, directions, parameters = self._split(operands)
