@@ -115,6 +115,8 @@ class Op:
         fold: ``(operands, params) -> value or None``: an equal, simpler value, tried when a node is made.
         differentiable: False for ops whose derivative is zero by definition.
         refusal: what is wrong with an operand where the kernel gives NaN, for ops that raise it when not compiled.
+        recognized: expressions in the result may have derivatives that it has not, so they are looked for before a body is
+            differentiated.
         samples: small applications for generated tests.
         special: ``(inputs, result)`` pairs at signed zeros, infinities, NaN and edges.
         domain: of an elementwise op, the interval of each operand outside of which the result is NaN.
@@ -148,6 +150,7 @@ class Op:
         fold: Callable[..., Any] | None = None,
         differentiable: bool = True,
         refusal: str = "",
+        recognized: bool = False,
         samples: tuple[Sample, ...] = (),
         special: tuple[tuple[tuple[float, ...], float], ...] = (),
         domain: tuple[tuple[float, float], ...] = (),
@@ -177,6 +180,7 @@ class Op:
         self.fold: Final = fold
         self.differentiable: Final = differentiable
         self.refusal: Final = refusal
+        self.recognized: Final = recognized
         self.samples: Final = samples
         self.special: Final = special
         self.domain: Final = domain
