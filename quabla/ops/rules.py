@@ -137,7 +137,7 @@ def _sum_of_selected(x: Value, axes: tuple[int, ...]) -> Value:
     """The sum over axes; of a selection, 0 where none of the summands is selected."""
     kept = selected_operand(x)
     total = apply(REGISTRY["sum"], (x,), (axes,))
-    if kept is None:
+    if kept is None or not x.type.size:
         return total
     some = apply(REGISTRY["max" if kept == 1 else "min"], (_of_shape(x.operands[0], x.type.shape),), (axes,))
     operands = [some, zeros(total.type), zeros(total.type)]
