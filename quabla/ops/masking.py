@@ -158,7 +158,7 @@ def sum_of_selected(x: Value, axes: tuple[int, ...]) -> Value:
     """The sum over axes; of a selection, 0 where none of the summands is selected."""
     found = selection_of(x)
     total = apply(REGISTRY["sum"], (x,), (axes,))
-    if found is None:
+    if found is None or not x.type.size:
         return total
     some = apply(REGISTRY["max"], (_of_shape(found[0], x.type.shape),), (axes,))
     return _where(some, total, full(total.type, 0.0))

@@ -145,7 +145,9 @@ def test_parameters_have_derivatives_too():
     network = lambda x, w: qb.sum(L.funm(x, lambda y: qb.dot(qb.tanh(y * w), w)) * weights)  # noqa: E731
     close(
         qb.grad(network, argnums=1)(a, many),
-        qb.grad(lambda w: qb.sum(w * qb.stack([qb.sum(L.funm(a, lambda y: qb.tanh(y * w[i])) * weights) for i in (0, 1)])))(many),
+        qb.grad(
+            lambda w: qb.sum(w * qb.stack([qb.sum(L.funm(a, lambda y: qb.tanh(y * w[i])) * weights) for i in (0, 1)]))
+        )(many),
     )
 
 
