@@ -11,7 +11,7 @@ from typing import Any, Final
 from quabla import errors
 from quabla.devices import parse, require
 from quabla.transforms.autodiff import check_argnums
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["value_and_grad"]
 

@@ -22,7 +22,7 @@ from quabla.ops.dispatch import Value, as_value, cast, full
 from quabla.ops.elementwise import where
 from quabla.tracing.trace import array_leaf
 from quabla.transforms.programs import run_cached
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["odeint"]
 

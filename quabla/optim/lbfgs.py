@@ -16,7 +16,8 @@ from quabla.optim.line_search import strong_wolfe
 from quabla.optim.settings import between, count
 from quabla.tracing.trace import Arguments, trace
 from quabla.transforms.autodiff import value_and_grad
-from quabla.transforms.staging import StagedProgram, check_callable
+from quabla.transforms.staging import StagedProgram
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["LBFGS"]
 

@@ -15,7 +15,8 @@ from quabla.tracing.trace import Arguments, Output, ResultTree, array_leaf, nest
 from quabla.transforms import forward, reverse
 from quabla.transforms.autodiff import tree_of_arrays
 from quabla.transforms.inline import inline
-from quabla.transforms.staging import captured_array, check_callable, function_name, leaves_like, run_once, shown
+from quabla.transforms.staging import captured_array, leaves_like, run_once, shown
+from quabla.transforms.wrapper import check_callable, function_name
 
 __all__ = ["VjpFunction", "jvp", "vjp"]
 

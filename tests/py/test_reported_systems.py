@@ -10,6 +10,7 @@ import copy
 import dataclasses
 import functools
 import gc
+import inspect
 import pickle
 import re
 import subprocess
@@ -477,10 +478,28 @@ def module_level(x):
     return 2.0 * x
 
 
-def test_a_decorated_function_is_pickled_by_name_and_copied_as_itself():
-    assert pickle.loads(pickle.dumps(module_level)) is module_level
-    assert copy.deepcopy({"f": module_level})["f"] is module_level
-    assert copy.copy(module_level) is module_level
+@qb.checkpoint
+def remembered_less(x):
+    """Its sine."""
+    return qb.sin(x)
+
+
+@qb.custom_jvp
+def with_a_rule(x):
+    """Its square."""
+    return x * x
+
+
+with_a_rule.defjvp(lambda p, t: (p[0] * p[0], 2.0 * p[0] * t[0]))
+
+
+@pytest.mark.parametrize("f", [module_level, remembered_less, with_a_rule], ids=repr)
+def test_a_decorated_function_is_pickled_by_name_and_copied_as_itself(f):
+    assert pickle.loads(pickle.dumps(f)) is f
+    assert copy.deepcopy({"f": f})["f"] is f
+    assert copy.copy(f) is f
+    assert f.__doc__.startswith(("Twice", "Its"))
+    assert str(inspect.signature(f)) == "(x)"
 
 
 def test_placeholders_are_pickled_and_copied():
