@@ -175,7 +175,7 @@ class CustomFunction(Wrapper):
 
     def fail(self, rule: str, problem: str) -> NoReturn:
         """Raise TypeError for what a rule returned."""
-        raise TypeError(f"{self!r}: {rule} {problem}{errors.at_user_line()}")
+        raise TypeError(f"{self!r}: {rule} {problem}{errors.at_user_line()}") from None
 
     def derivative(self, rule: str, what: str, x: Any, to: TensorType) -> Tangent:
         """A tangent or cotangent that a rule returned, checked against its type; None is a zero."""

@@ -229,6 +229,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
             raise ValueError(f"vjp({name}): no result is a float array that depends on the arguments")
 
         def emit(seeds: Sequence[Any]) -> list[Any]:
+            if not dispatch.emitters.graphs:
+                raise errors.TracerError(
+                    f"vjp({name}): the function for cotangents was made in a trace that has ended; call it in the traced "
+                    "function, or make it outside"
+                )
             into = current_graph()
             given = iter(seeds)
             full = [into.lift(next(given)) if t.dtype.is_float else None for t in types]

@@ -200,6 +200,9 @@ MISTAKES = {
     "the elements of an escaped value": (lambda: np.asarray(leaked()), qb.TracerError, "NumPy.*after its trace"),
     "the rows of an escaped value": (lambda: list(leaked()), qb.TracerError, "after its trace"),
     "the transpose of an escaped value": (lambda: leaked().T, qb.TracerError, "transpose.*after its trace"),
+    "a pullback that escaped": (
+        lambda: leaked(lambda x: qb.vjp(lambda y: y * y, x)[1])(X), qb.TracerError, r"vjp\(.*trace that has ended",
+    ),
     "a pickled traced value": (lambda: jit(pickle.dumps)(X), qb.TracerError, "pickling needs the value"),
     "a pickled lambda": (lambda: pickle.dumps(jit(lambda x: x)), TypeError, "cannot be pickled.*pickle the function"),
     "NumPy's name": (lambda: qb.concatenate, AttributeError, "'concatenate'; use quabla.concat"),
