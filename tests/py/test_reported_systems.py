@@ -472,6 +472,31 @@ def _default_engine():
     qb.config.cpu_engine = "auto"
 
 
+@qb.tree.register_dataclass
+@dataclasses.dataclass
+class Strict:
+    """A container that refuses anything but an array."""
+
+    w: object
+
+    def __post_init__(self):
+        if not hasattr(self.w, "shape"):
+            raise TypeError(f"w must be an array, got {self.w!r}")
+
+
+def test_a_container_that_checks_its_parts_sees_arrays_only():
+    strict = Strict(X)
+    assert qb.grad(lambda s: qb.sum(s.w * s.w))(strict).w.tolist() == [2.0, 4.0, 6.0]
+    assert qb.vmap(lambda s: Strict(2.0 * s.w))(strict).w.tolist() == [2.0, 4.0, 6.0]
+    assert qb.vmap(lambda s, x: s.w * x, in_axes=(None, 0))(strict, X).shape == [3, 3]
+    assert qb.vmap(lambda x: Strict(x * qb.ones(2)), out_axes=1)(X).w.shape == [2, 3]
+    assert qb.jvp(lambda s: Strict(s.w * s.w), (strict,), (strict,))[1].w.tolist() == [2.0, 8.0, 18.0]
+    assert qb.vjp(lambda s: Strict(2.0 * s.w), strict)[1](strict)[0].w.tolist() == [2.0, 4.0, 6.0]
+    assert jit(lambda s: qb.fori_loop(0, 2, lambda i, c: Strict(2.0 * c.w), s))(strict).w.tolist() == [4.0, 8.0, 12.0]
+    assert jit(lambda s: qb.cond(s.w[0] > 0.0, lambda: s, lambda: Strict(-s.w)))(strict).w.tolist() == X.tolist()
+    assert "input[name=s/w]" in jit(lambda s: 2.0 * s.w).lower(strict).as_text()
+
+
 # ---- copies, pickles and processes ------------------------------------------------------------------------------------
 
 
