@@ -9,6 +9,7 @@ from quabla import dtypes, errors
 from quabla.array import Tensor, TensorView
 from quabla.devices import TARGETS, capabilities, require
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.rules import ones
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing.engines import Engine, engine_for
@@ -300,7 +301,6 @@ class Executable:
             if x.type is not type:
                 raise ValueError(f"{self!r}: the input {name!r} must be {type}, got {x.type}")
             arrays.append(x.data)
-        wrap = dispatch.hooks.eager.wrap
         results = self._engine([*arrays, *(captured_array(x) for x in self._graph.captures)])
         outs = [wrap(a, o.type) for a, o in zip(results, self._graph.outs, strict=True)]
         return outs[0] if self._single else outs

@@ -14,8 +14,9 @@ import numpy as np
 from quabla import dtypes, errors, tree
 from quabla.functions.shape import stack
 from quabla.ops import dispatch
-from quabla.ops.control import PUT
+from quabla.ops.control import PUT, TAKE
 from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import COMPARE, WHERE
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
@@ -102,7 +103,7 @@ def strong(x: Value) -> Value:
     if not x.weak:
         return x
     if not x.traced:
-        return dispatch.hooks.eager.wrap(x.data, x.type)
+        return wrap(x.data, x.type)
     return x if x.op is ARGUMENT or x.op is RESULT else x.graph.emit(x.op, x.operands, x.params)
 
 
@@ -135,12 +136,12 @@ def counter(i: Value, carry: Carry) -> Value:
     return i
 
 
-def static_bound(name: str, what: str, n: object) -> int:
+def static_bound(name: str, what: str, n: object, least: int = 0) -> int:
     """A static count.
 
     Raises:
         TypeError: for anything but an int.
-        ValueError: for a negative one.
+        ValueError: for one below ``least``.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         if isinstance(n, TraceTensor):
@@ -149,8 +150,9 @@ def static_bound(name: str, what: str, n: object) -> int:
                 f"{errors.at_user_line()}; make the argument static (static_argnums of quabla.jit), or use while_loop"
             )
         raise TypeError(f"{name}: {what} must be a static int, got {n!r}{errors.at_user_line()}")
-    if n < 0:
-        raise ValueError(f"{name}: {what} must not be negative, got {n}{errors.at_user_line()}")
+    if n < least:
+        wanted = f"be at least {least}" if least else "not be negative"
+        raise ValueError(f"{name}: {what} must {wanted}, got {n}{errors.at_user_line()}")
     return int(n)
 
 
@@ -308,48 +310,68 @@ def fori_loop(
 
 
 def scan(
-    f: Callable[..., Any], init: Any, *, length: int, operands: Sequence[Any] = (), unroll: bool = False
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    *,
+    length: int | None = None,
+    operands: Sequence[Any] = (),
+    unroll: bool = False,
+    reverse: bool = False,
 ) -> tuple[Any, Any]:
     """A loop that also stacks a result of every iteration.
 
     Args:
-        f: ``f(carry, i, *operands) -> (carry, y)``.
+        f: ``f(carry, i, *operands) -> (carry, y)``, where i counts the iterations; with ``xs``,
+            ``f(carry, x, *operands) -> (carry, y)``.
         init: the first carry, a pytree.
-        length: the number of iterations, a static positive int.
+        xs: a pytree of arrays with a common first extent; x is the pytree of their rows.
+        length: the number of iterations, a static positive int; with ``xs`` it is their extent.
         operands: further arguments for ``f``.
         unroll: trace every iteration on its own.
+        reverse: go from the last row, or number, to the first; each ``y`` stays beside its own.
 
     Returns:
         The last carry, and the pytree of the ``y`` stacked along a new first axis.
 
     Raises:
-        TypeError: a length that is not a static int, or a body that does not return a pair.
-        ValueError: a length below 1, or a carry or ``y`` that changes its shape or dtype.
+        TypeError: neither ``xs`` nor a length, a length that is not a static int, or a body that does not return a pair.
+        ValueError: a length below 1, ``xs`` of rank 0 or of several extents, or a carry or ``y`` that changes its shape
+            or dtype.
 
     Example:
         >>> import quabla as qb
         >>> qb.scan(lambda c, i: (c + 1.0, c * c), 0.0, length=3)
         (Tensor(3., dtype=float64), Tensor([0., 1., 4.], dtype=float64))
+        >>> qb.scan(lambda c, x: (c + x, c + x), 0.0, qb.array([1.0, 2.0, 3.0]))
+        (Tensor(6., dtype=float64), Tensor([1., 3., 6.], dtype=float64))
     """
-    count = static_bound("scan", "length", length)
-    if count < 1:
-        raise ValueError(f"scan: length must be at least 1, got {count}{errors.at_user_line()}")
+    rows, structure = tree.flatten_args(xs)
+    rows = [as_array(x, "scan: xs") for x in rows]
+    count = _scan_length(rows, length)
     check_callable(f, "scan: f")
     operands = checked_operands("scan", operands)
     carry = Carry("scan", init, f)
+
+    def element(i: Any) -> Any:
+        return structure.unflatten([apply(TAKE, (x, as_array(i, "scan")), (0,)) for x in rows]) if rows else i
+
     if unroll or not dispatch.emitters.graphs:
         now: Any = carry.rebuild(carry.leaves)
-        rows: list[Any] = []
-        for i in range(count):
-            now, y = _pair(f(now, i, *operands), f)
+        made: list[Any] = []
+        for i in range(count)[:: -1 if reverse else 1]:
+            now, y = _pair(f(now, element(i), *operands), f)
             now = carry.rebuild(carry.next(now))
-            rows.append(_row(y, carry, f))
-        ys = [stack([rows[0].next(row.rebuild(row.leaves))[k] for row in rows]) for k in range(len(rows[0].leaves))]
-        return now, rows[0].rebuild(ys)
+            made.append(_row(y, carry, f))
+        made = made[:: -1 if reverse else 1]
+        ys = [stack([made[0].next(row.rebuild(row.leaves))[k] for row in made]) for k in range(len(made[0].leaves))]
+        return now, made[0].rebuild(ys)
     graph = Graph([regions.INDEX, *(x.type for x in carry.leaves)])
     with graph:
         i, *leaves = graph.args
-        now, y = _pair(f(carry.rebuild(leaves), counter(i, carry), *operands), f)
+        if reverse:
+            i = float(count - 1) - i
+        now, y = _pair(f(carry.rebuild(leaves), element(i) if rows else counter(i, carry), *operands), f)
         following = carry.next(now)
         row = _row(y, carry, f)
         # What y looks like decides the buffers, which the loop carries beside its own carry.
@@ -360,6 +382,26 @@ def scan(
     outs = regions.loop(0, count, [*map(outer.lift, carry.leaves), *map(zeros, types)], graph)
     size = len(carry.leaves)
     return carry.rebuild(outs[:size]), row.rebuild(outs[size:])
+
+
+def _scan_length(rows: Sequence[Value], length: int | None) -> int:
+    """The number of iterations that ``xs`` and ``length`` ask for."""
+    if any(x.type.ndim == 0 for x in rows):
+        raise ValueError(f"scan: xs must have a first axis to go along, got an array of rank 0{errors.at_user_line()}")
+    extents = {x.type.shape[0] for x in rows}
+    if length is not None:
+        extents.add(static_bound("scan", "length", length))
+    if not extents:
+        raise TypeError(f"scan: needs xs or a length{errors.at_user_line()}")
+    if len(extents) > 1:
+        raise ValueError(
+            f"scan: xs and length must agree, got arrays of shapes {[list(x.type.shape) for x in rows]} and length={length}"
+            f"{errors.at_user_line()}"
+        )
+    (count,) = extents
+    if count < 1:
+        raise ValueError(f"scan: length must be at least 1, got {count}{errors.at_user_line()}")
+    return count
 
 
 def _pair(result: Any, body: Any) -> tuple[Any, Any]:
@@ -416,8 +458,8 @@ def while_loop(
         >>> double(1.0), qb.grad(double)(1.0)
         (Tensor(16., dtype=float64), Tensor(16., dtype=float64))
     """
-    if max_steps is not None and static_bound("while_loop", "max_steps", max_steps) < 1:
-        raise ValueError(f"while_loop: max_steps must be at least 1, got {max_steps}{errors.at_user_line()}")
+    if max_steps is not None:
+        static_bound("while_loop", "max_steps", max_steps, 1)
     check_callable(cond_fun, "while_loop: cond_fun")
     check_callable(body_fun, "while_loop: body_fun")
     operands = checked_operands("while_loop", operands)

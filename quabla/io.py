@@ -24,6 +24,7 @@ from quabla import dtypes, errors
 from quabla.dtypes import dtype
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import wrap
 from quabla.ops.types import tensor_type
 
 __all__ = ["load", "save"]
@@ -379,7 +380,7 @@ class _Reader:
         if kind is dtypes.bool_ and raw.translate(None, b"\0\1"):
             self.bad(f"array {name!r} has bools other than 0 and 1")
         flat = np.frombuffer(raw, stored).astype(kind.numpy, copy=False)
-        return dispatch.hooks.eager.wrap(flat.reshape(shape, order="F" if fortran else "C"), tensor_type(shape, kind))
+        return wrap(flat.reshape(shape, order="F" if fortran else "C"), tensor_type(shape, kind))
 
     # ---- NumPy's files --------------------------------------------------------------------------
 

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from quabla import errors, tree
-from quabla.array import Tensor
 from quabla.devices import checked_target
 from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import engine_for
 from quabla.tracing.trace import Arguments, Traced, input_names, parameters_of, trace
 from quabla.transforms.narrowing import boundary, warn_of_float32
-from quabla.transforms.staging import StagedProgram, argument_texts, describe_key
-from quabla.transforms.wrapper import Wrapper, function_name, static_positions
+from quabla.transforms.staging import Staged, StagedProgram, argument_texts, describe_key
+from quabla.transforms.wrapper import function_name, static_positions
 
 __all__ = ["Call", "Compiled", "Jit", "Lowered", "jit"]
 
@@ -75,12 +74,11 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
     return tree.exact_key(value)
 
 
-class Jit(Wrapper):
+class Jit(Staged):
     """What ``jit`` returns: calls its function through compiled programs, one for each signature."""
 
     __slots__ = (
         "_body",
-        "_cache",
         "_parameters",
         "_static",
         "_static_names",
@@ -127,20 +125,15 @@ class Jit(Wrapper):
                 call = self.take_apart(args, kwargs)
                 return call.run(self._body, call.args.rebuild(call.args.leaves))
             if not kwargs and not self._static:
-                key: list[Any] = [(None,) * len(args)]
-                for a in args:
-                    if a.__class__ is not Tensor or a.weak:
-                        break
-                    key.append(a.type)
-                else:
-                    program = self._cache.get(tuple(key))
-                    if program is not None:
-                        return program([a.data for a in args])
+                found = self.find(args)
+                if found is not None:
+                    program, arrays = found
+                    return program(arrays)
             call = self.take_apart(args, kwargs)
             program = self._cache.get(call.key)
             if program is None:
                 program = self._cache.add(call.key, lambda: self.staged(self.trace(call)))
-            return program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
+            return program(call.args.arrays())
         except Exception as e:
             errors.hide_library_frames(e)
             raise
@@ -264,7 +257,7 @@ class Compiled:
             raise ValueError(
                 f"{self!r}: was compiled for {self._jit.describe(self._call.key)}, got {self._jit.describe(call.key)}"
             )
-        return self._program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
+        return self._program(call.args.arrays())
 
 
 def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str], range]:

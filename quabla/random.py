@@ -20,6 +20,7 @@ from quabla.functions.sorting import argsort
 from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, is_value
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import MAXIMUM, MINIMUM
 from quabla.ops.random_words import FOLD_IN, FRACTION, GAUSSIAN, RANDOM_WORDS, fold, fractions, gaussians, words
 from quabla.ops.types import Shape, tensor_type
@@ -153,7 +154,7 @@ def _array(bits: Any) -> Value:
     """A key's bits as an int64 array."""
     if bits.__class__ is not int:
         return bits
-    return dispatch.hooks.eager.wrap(np.array(bits, np.uint64).view(np.int64), tensor_type((), int64))
+    return wrap(np.array(bits, np.uint64).view(np.int64), tensor_type((), int64))
 
 
 tree.register(Key, _leaf, lambda _, leaves: Key._of(leaves[0]))
@@ -284,7 +285,7 @@ def uniform(
     first, last = _range(low, high, dtype)
     samples = _fractions(bits, extents) * (high - low) + low
     if is_value(samples):
-        ends = (dispatch.hooks.eager.wrap(np.asarray(x), tensor_type((), dtype)) for x in (first, last))
+        ends = (wrap(np.asarray(x), tensor_type((), dtype)) for x in (first, last))
         first, last = ends
         return apply(MINIMUM, (apply(MAXIMUM, (cast(samples, dtype), first)), last))
     return _result(np.clip(samples.astype(dtype.numpy), first, last), dtype)
@@ -371,7 +372,7 @@ def randint(key: Key, shape: int | Sequence[int], minval: int, maxval: int, dtyp
     if is_value(scaled):
         return cast(scaled, dtype) + low
     storage = scaled.astype(dtype.numpy) + dtype.numpy.type(low)
-    return dispatch.hooks.eager.wrap(storage, tensor_type(storage.shape, dtype))
+    return wrap(storage, tensor_type(storage.shape, dtype))
 
 
 def permutation(key: Key, x: int | Value) -> Value:
@@ -475,7 +476,7 @@ def _words(bits: Any, extents: Shape) -> Value:
     if is_value(bits) and bits.traced:
         return apply(RANDOM_WORDS, (bits,), (extents,))
     made = words(_array(bits).data, extents)
-    return dispatch.hooks.eager.wrap(made, tensor_type(made.shape, int64))
+    return wrap(made, tensor_type(made.shape, int64))
 
 
 def _fractions(bits: Any, extents: Shape) -> Any:
@@ -494,7 +495,7 @@ def _result(samples: Any, dtype: dtype) -> Value:
     if is_value(samples):
         return cast(samples, dtype)
     storage = np.asarray(samples, dtype.numpy)
-    return dispatch.hooks.eager.wrap(storage, tensor_type(storage.shape, dtype))
+    return wrap(storage, tensor_type(storage.shape, dtype))
 
 
 def _check_float(name: str, dtype: object) -> None:

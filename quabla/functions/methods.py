@@ -16,14 +16,22 @@ from quabla.dtypes import dtype
 from quabla.functions import items, math, statistics
 from quabla.ops import casting, elementwise, indexing, linalg, reductions, shaping, transcendental
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import two
 from quabla.ops.types import TensorType
 
 __all__ = ["NUMPY_OPERATORS", "Methods"]
 
 
+class ImmutableError(TypeError, AttributeError):
+    """What Python raises for a class without item assignment: a TypeError, and an AttributeError for the method."""
+
+
 def _matrix_product(x1: Any, x2: Any) -> Value:
+    r = two(linalg.known_matrices, x1, x2)
+    if r is not None:
+        return r
     for x in (x1, x2):
-        if x.ndim < 2:
+        if getattr(x, "type", x).ndim < 2:
             raise ValueError(
                 f"@ needs matrices, got an array of shape {list(x.shape)}; quabla.matmul and quabla.dot take vectors"
                 f"{errors.at_user_line()}"
@@ -39,9 +47,11 @@ def _check_ranks(name: str, x: Any, rhs: Any) -> None:
         )
 
 
-def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+def _operator(function: Callable[[Any, Any], Value], *, numbers: bool = True) -> Callable[[Any, Any], Value]:
+    """An operator; unless it takes numbers, its other operand must be an array too."""
+
     def operator(self: Any, other: Any) -> Value:
-        if not isinstance(other, _OPERANDS):
+        if not isinstance(other, _OPERANDS if numbers else _ARRAYS):
             return NotImplemented
         try:
             return function(self, other)
@@ -54,15 +64,6 @@ def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Val
 
 def _reflected(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
     return _operator(lambda self, other: function(other, self))
-
-
-def _array_operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
-    """An operator whose other operand must be an array too."""
-
-    def operator(self: Any, other: Any) -> Value:
-        return function(self, other) if isinstance(other, _ARRAYS) else NotImplemented
-
-    return operator
 
 
 def _binary_method(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
@@ -201,7 +202,7 @@ class Methods:
     __rfloordiv__ = _reflected(math.floor_divide)
     __mod__ = _operator(math.mod)
     __rmod__ = _reflected(math.mod)
-    __matmul__ = _array_operator(_matrix_product)
+    __matmul__ = _operator(_matrix_product, numbers=False)
     __neg__ = elementwise.neg
     __abs__ = elementwise.abs
 
@@ -213,9 +214,9 @@ class Methods:
     __gt__ = _operator(math.greater)
     __ge__ = _operator(math.greater_equal)
 
-    __and__ = _array_operator(math.logical_and)
-    __or__ = _array_operator(math.logical_or)
-    __xor__ = _array_operator(math.logical_xor)
+    __and__ = _operator(math.logical_and, numbers=False)
+    __or__ = _operator(math.logical_or, numbers=False)
+    __xor__ = _operator(math.logical_xor, numbers=False)
     __invert__ = math.logical_not
 
     __getitem__ = items.getitem
@@ -226,12 +227,12 @@ class Methods:
         return items.At(self)
 
     def __setitem__(self, index: Any, values: object) -> NoReturn:
-        raise TypeError(
+        raise ImmutableError(
             "arrays are immutable: x[index] = values cannot change one; y = x.at[index].set(values) makes a new one"
         )
 
     def __delitem__(self, index: Any) -> NoReturn:
-        raise TypeError("arrays are immutable: elements cannot be deleted")
+        raise ImmutableError("arrays are immutable: elements cannot be deleted")
 
     def __iter__(self) -> Iterator[Value]:
         return map(self.__getitem__, range(len(self)))

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes, errors
-from quabla.array import wrap
 from quabla.devices import checked_target
 from quabla.io import load, save
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.optim.gradient import MOST_STEPS, GradientOptimizer, at_leaf, float_leaves, refuse_traced
 from quabla.optim.progress import Progress
 from quabla.optim.settings import count

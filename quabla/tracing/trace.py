@@ -174,6 +174,10 @@ class Arguments:
             if not isinstance(x, (int, float)):
                 yield x.type
 
+    def arrays(self) -> list[Any]:
+        """The NumPy arrays of the leaves that are Tensors, in order."""
+        return [x.data for x in self.leaves if not isinstance(x, (int, float))]
+
     def key(self) -> tuple[Any, ...]:
         """The signature: structure, types and, where a leaf is a Python number, its exact value."""
         return (self.treedefs, *[leaf_key(x) for x in self.leaves])

@@ -57,6 +57,8 @@ def tree_of_arrays(x: Any, owner: object) -> Any:
     """
     if dispatch.is_value(x):
         return x
+    if isinstance(x, (int, float)):
+        return dispatch.hooks.eager.asarray(x)
     leaves, treedef = tree.flatten_args(x, owner)
     return treedef.unflatten([_as_array(leaf, owner) for leaf in leaves])
 

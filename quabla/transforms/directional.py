@@ -7,6 +7,7 @@ from typing import Any
 
 from quabla import errors
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.rules import zeros
 from quabla.ops.types import TensorType
 from quabla.tracing.engines import engine_for
@@ -81,7 +82,7 @@ def _tangent(i: int, primal: Any, t: Any) -> Any:
     if isinstance(v, (int, float)):
         if primal.type.shape != ():
             raise TypeError(f"jvp: tangents[{i}] has the number {v} where the primal is {primal.type}")
-        return dispatch.hooks.eager.wrap(float(v), primal.type)
+        return wrap(float(v), primal.type)
     if v.type is not primal.type:
         raise TypeError(f"jvp: tangents[{i}] has {v.type} where the primal is {primal.type}{errors.at_user_line()}")
     return v
@@ -173,7 +174,7 @@ class VjpFunction:
         if isinstance(v, (int, float)):
             if type.shape != ():
                 raise TypeError(f"{self!r}: the cotangent is the number {v} where the result is {type}")
-            return dispatch.hooks.eager.wrap(float(v), type)
+            return wrap(float(v), type)
         if v.type is not type:
             raise TypeError(f"{self!r}: the cotangent is {v.type} where the result is {type}{errors.at_user_line()}")
         return v
@@ -261,7 +262,6 @@ def _run_forward(args: Arguments, linearize: Callable[[Arguments], Any]) -> tupl
         with back:
             back.finish(emit(back.args))
         graph.finish([*outs, *back.captures])
-    wrap = dispatch.hooks.eager.wrap
     captured = [captured_array(x) for x in graph.captures]
     arrays = engine_for(graph)([*(x.data for x in args.leaves), *captured])
     values = [wrap(a, o.type) for a, o in zip(arrays, graph.outs, strict=True)]

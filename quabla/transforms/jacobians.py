@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, TRANSPOSE
 from quabla.ops.types import TensorType
@@ -104,7 +105,7 @@ def _along_basis(make: Callable[[Any], list[Any]], seed: TensorType) -> tuple[li
 def _unit_tensors(type: TensorType) -> Any:
     """The unit tensors of a type, stacked along a new first axis."""
     units = np.eye(type.size, dtype=type.dtype.numpy).reshape(type.size, *type.shape)
-    return dispatch.hooks.eager.wrap(units, type.with_shape(units.shape))
+    return wrap(units, type.with_shape(units.shape))
 
 
 def _spread(x: Any, mapped: bool, size: int) -> Any:

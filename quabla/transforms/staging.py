@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from quabla import errors, tree
-from quabla.array import wrap
+from quabla.array import Tensor
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.types import TensorType
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import Engine, engine_for
@@ -19,6 +20,7 @@ from quabla.tracing.trace import Arguments, Traced, trace
 from quabla.transforms.wrapper import Wrapper
 
 __all__ = [
+    "Staged",
     "StagedProgram",
     "Transformed",
     "argument_texts",
@@ -116,13 +118,37 @@ def captured_array(x: Any) -> Any:
 
 def run_once(fun: Callable[..., Any], args: Arguments) -> Any:
     """Trace ``fun`` at concrete arguments and run it."""
-    return StagedProgram(trace(fun, args), eager=True)([x.data for x in args.leaves if not isinstance(x, (int, float))])
+    return StagedProgram(trace(fun, args), eager=True)(args.arrays())
 
 
-class Transformed(Wrapper):
-    """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
+class Staged(Wrapper):
+    """Base of what keeps a program for each signature it is called with."""
 
     __slots__ = ("_cache",)
+
+    _cache: SignatureCache
+
+    def find(self, args: tuple[Any, ...]) -> tuple[StagedProgram, list[Any]] | None:
+        """The program of an earlier call with arrays of these types, and the arrays; None where there is none."""
+        types: list[Any] = [(None,) * len(args)]
+        for a in args:
+            if a.__class__ is not Tensor or a.weak:
+                break
+            types.append(a.type)
+        else:
+            program = self._cache.get(tuple(types))
+            return None if program is None else (program, [a.data for a in args])
+        if any(isinstance(a, (int, float)) for a in args):  # such a number may still have to become an array
+            return None
+        flat = Arguments(args, self)
+        program = self._cache.get(flat.key())
+        return None if program is None else (program, flat.arrays())
+
+
+class Transformed(Staged):
+    """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
+
+    __slots__ = ()
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         super().__init__(fun)
@@ -140,15 +166,21 @@ class Transformed(Wrapper):
         try:
             if kwargs:
                 raise TypeError(f"{self!r} takes positional arguments only, got {', '.join(kwargs)}")
+            tracing = dispatch.emitters.graphs
+            if not tracing:
+                found = self.find(args)
+                if found is not None:
+                    program, arrays = found
+                    return program(arrays)
             args = tuple(self.prepare(args))
-            if dispatch.emitters.graphs:
+            if tracing:
                 return self.emit(args)
             flat = Arguments(args, self)
             key = flat.key()
             program = self._cache.get(key)
             if program is None:
                 program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat), eager=True))
-            return program([x.data for x in flat.leaves if not isinstance(x, (int, float))])
+            return program(flat.arrays())
         except Exception as e:
             errors.hide_library_frames(e)
             raise
