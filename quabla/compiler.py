@@ -9,6 +9,7 @@ from quabla import dtypes, errors
 from quabla.array import Tensor, TensorView
 from quabla.devices import TARGETS, capabilities, require
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.rules import ones
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing.engines import Engine, engine_for
@@ -21,6 +22,7 @@ from quabla.transforms.staging import captured_array, check_callable, shown
 __all__ = ["Compiler", "Executable", "Program"]
 
 
+@errors.hides_library_frames_in_methods
 class Compiler:
     """Traces functions of named inputs into programs.
 
@@ -92,6 +94,7 @@ def _target(target: str) -> str:
     return target
 
 
+@errors.hides_library_frames_in_methods
 class Program:
     """A traced function with named inputs, before compilation.
 
@@ -238,6 +241,7 @@ def _selected(graph: Graph, index: int) -> Graph:
     return one
 
 
+@errors.hides_library_frames_in_methods
 class Executable:
     """A compiled program: maps a dict of named inputs to its output, or to a list of outputs.
 
@@ -296,7 +300,6 @@ class Executable:
             if x.type is not type:
                 raise ValueError(f"{self!r}: the input {name!r} must be {type}, got {x.type}")
             arrays.append(x.data)
-        wrap = dispatch.hooks.eager.wrap
         results = self._engine([*arrays, *(captured_array(x) for x in self._graph.captures)])
         outs = [wrap(a, o.type) for a, o in zip(results, self._graph.outs, strict=True)]
         return outs[0] if self._single else outs

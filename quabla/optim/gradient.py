@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from quabla import dtypes, errors, tree
-from quabla.array import Tensor, TensorView, wrap
+from quabla.array import Tensor, TensorView
 from quabla.functions.creation import zeros_like
 from quabla.ops import dispatch, elementwise
 from quabla.ops.dispatch import Value, cast
+from quabla.ops.eager import wrap
 from quabla.ops.types import TensorType, tensor_type
 from quabla.optim.clipping import clipped
 from quabla.optim.packing import Packing

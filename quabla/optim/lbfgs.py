@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import errors
-from quabla.array import wrap
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import wrap
 from quabla.optim.gradient import float_leaves, refuse_traced
 from quabla.optim.line_search import strong_wolfe
 from quabla.optim.settings import between, count
