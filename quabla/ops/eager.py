@@ -21,6 +21,7 @@ __all__ = [
     "Fields",
     "Found",
     "Known",
+    "alike",
     "compute",
     "is_tensor",
     "known_pairs",
@@ -179,7 +180,7 @@ def one(known: Known, x: Any) -> Value | None:
 def two(known: Known, x: Any, y: Any) -> Value | None:
     """The result for two Tensors, or for one of floats and a Python number; None where the long way is needed."""
     if x.__class__ is not y.__class__:
-        x, y = _alike(x, y)
+        x, y = alike(x, y)
     if x.__class__ is not Tensor or x.__class__ is not y.__class__ or x.weak or y.weak:
         return None
     kernel, type = known[x.type, y.type]
@@ -191,7 +192,7 @@ def two(known: Known, x: Any, y: Any) -> Value | None:
 def three(known: Known, x: Any, y: Any, z: Any) -> Value | None:
     """As ``two``, with another Tensor in front."""
     if y.__class__ is not z.__class__:
-        y, z = _alike(y, z)
+        y, z = alike(y, z)
     kind = x.__class__
     if kind is not Tensor or kind is not y.__class__ or kind is not z.__class__ or x.weak or y.weak or z.weak:
         return None
@@ -201,7 +202,7 @@ def three(known: Known, x: Any, y: Any, z: Any) -> Value | None:
     return wrap(silent().run(kernel, x.data, y.data, z.data), type)
 
 
-def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+def alike(x: Any, y: Any) -> tuple[Any, Any]:
     """A Python number beside a Tensor of floats as a Tensor of that dtype; anything else as it is."""
     kind, other = x.__class__, y.__class__
     if kind is Tensor and x.type.dtype.is_float:
