@@ -28,6 +28,7 @@ __all__ = ["Array", "Tensor", "TensorView", "numpy_operator"]
 NumpyArray = np.ndarray[Any, Any]
 
 
+@errors.hides_library_frames_in_methods
 class Array:
     """The common base of eager arrays, their views and traced values, for ``isinstance``."""
 
@@ -442,8 +443,7 @@ def numpy_operator(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[
 
 
 for _class in (Tensor, TensorView):
-    for _name, _method in errors.hide_library_frames_in(vars(_class)).items():
-        setattr(_class, _name, _method)
+    errors.hides_library_frames_in_methods(_class)
 
 
 class _Eager:

@@ -22,6 +22,7 @@ from quabla.transforms.staging import captured_array, check_callable, shown
 __all__ = ["Compiler", "Executable", "Program"]
 
 
+@errors.hides_library_frames_in_methods
 class Compiler:
     """Traces functions of named inputs into programs.
 
@@ -93,6 +94,7 @@ def _target(target: str) -> str:
     return target
 
 
+@errors.hides_library_frames_in_methods
 class Program:
     """A traced function with named inputs, before compilation.
 
@@ -239,6 +241,7 @@ def _selected(graph: Graph, index: int) -> Graph:
     return one
 
 
+@errors.hides_library_frames_in_methods
 class Executable:
     """A compiled program: maps a dict of named inputs to its output, or to a list of outputs.
 

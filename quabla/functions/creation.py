@@ -49,7 +49,8 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
     Numbers and NumPy integers become float64 unless ``dtype`` is an int one; a list of bools only becomes bool.
 
     Raises:
-        TypeError: for what has no such form: text, None, complex numbers, float16, integers beyond 64 bits.
+        TypeError: for what has no such form: text, None, complex numbers, float16, integers beyond 64 bits, masked
+            elements.
         ValueError: for ragged lists, and for NaN and infinities as ints.
         OverflowError: for numbers beyond an int dtype.
     """
@@ -58,6 +59,11 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
         return obj.copy()
     if isinstance(obj, (str, bytes)) or obj is None:
         raise TypeError(f"cannot make an array from {obj!r}{errors.at_user_line()}")
+    if isinstance(obj, np.ndarray) and obj.__class__ is not np.ndarray and np.any(getattr(obj, "mask", False)):
+        raise TypeError(
+            "cannot make an array from a masked array with masked elements, since arrays have no masks; fill them first, "
+            f"x.filled(value){errors.at_user_line()}"
+        )
     try:
         found = np.asarray(obj)
     except ValueError as e:

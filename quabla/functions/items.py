@@ -23,7 +23,7 @@ from quabla.ops import rows
 from quabla.ops.arguments import axis_index
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, is_value, promote, weakly
 from quabla.ops.eager import alike, is_tensor, with_elements, wrap
-from quabla.ops.elementwise import ADD, COMPARE, MAXIMUM, MINIMUM, MUL, WHERE
+from quabla.ops.elementwise import ADD, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, WHERE
 from quabla.ops.gathering import (
     CLAMP,
     DROP,
@@ -256,6 +256,7 @@ class At:
         return f"At({self._x!r})"
 
 
+@errors.hides_library_frames_in_methods
 class Place:
     """A place in an array: what ``x.at[index]`` stands for. Its methods return new arrays.
 
@@ -284,6 +285,17 @@ class Place:
     def multiply(self, values: object) -> Value:
         """``x`` with the elements multiplied by values."""
         return self._updated("multiply", values)
+
+    def divide(self, values: object) -> Value:
+        """``x`` with the elements divided by values.
+
+        Raises:
+            ValueError: for an array that is not a float one.
+        """
+        if not self._x.type.dtype.is_float:
+            raise ValueError(f"at[...].divide: needs a float array, got {self._x.type}{errors.at_user_line()}")
+        divisors = Place(full(self._x.type, 1.0), self._index).multiply(values)
+        return weakly(apply(DIV, (self._x, divisors)), self._x.weak)
 
     def max(self, values: object) -> Value:
         """``x`` with the larger of the elements and values; ties share the derivative equally."""

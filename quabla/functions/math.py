@@ -31,7 +31,7 @@ from quabla.ops.eager import known_pairs, two
 from quabla.ops.elementwise import ABS, COMPARE, DIV, FMOD, POWI, ROUND, WHERE, compare, power
 from quabla.ops.integers import FLOOR_DIVIDE, modulo
 from quabla.ops.selection import choose, test
-from quabla.ops.transcendental import erfc, sigmoid, softplus
+from quabla.ops.transcendental import normal_cdf, sigmoid, softplus
 from quabla.ops.types import tensor_type
 
 __all__ = [
@@ -102,7 +102,7 @@ def gelu(x: object, approximate: bool = True) -> Value:
     Args:
         x: array-like.
         approximate: True for Hendrycks and Gimpel's form ``x * sigmoid(2 u)`` with
-            ``u = sqrt(2 / pi) * (x + 0.044715 x**3)``, False for ``x * erfc(-x / sqrt(2)) / 2``.
+            ``u = sqrt(2 / pi) * (x + 0.044715 x**3)``, False for ``x * erfc(-x / sqrt(2)) / 2``, accurate in the tail too.
 
     Raises:
         ValueError: for bool arrays.
@@ -114,7 +114,7 @@ def gelu(x: object, approximate: bool = True) -> Value:
     """
     v = float_operand("gelu", x)
     if not approximate:
-        return _gated(v, lambda u: 0.5 * erfc(u * -math.sqrt(0.5)))
+        return _gated(v, normal_cdf)
     scale = 2 * math.sqrt(2 / math.pi)
     return _gated(v, lambda u: sigmoid(u * (scale + scale * 0.044715 * (u * u))))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NoReturn, Self
 
 import numpy as np
 
@@ -117,6 +117,7 @@ class Methods:
         return self.type.dtype
 
     @property
+    @errors.hiding_library_frames
     def T(self) -> Value:
         """The array with its axes reversed."""
         return shaping.transpose(self)
@@ -132,6 +133,7 @@ class Methods:
         return "cpu"
 
     @property
+    @errors.hiding_library_frames
     def mT(self) -> Value:
         """The matrices in the last two axes, transposed."""
         return self.__array_namespace__().matrix_transpose(self)
@@ -220,8 +222,16 @@ class Methods:
         """``x.at[index].set(values)`` and ``add``, ``multiply``, ``max``, ``min``: ``x`` with parts replaced."""
         return items.At(self)
 
+    def __setitem__(self, index: Any, values: object) -> NoReturn:
+        raise TypeError(
+            "arrays are immutable: x[index] = values cannot change one; y = x.at[index].set(values) makes a new one"
+        )
+
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise TypeError("arrays are immutable: elements cannot be deleted")
+
     def __iter__(self) -> Iterator[Value]:
-        return (self[i] for i in range(len(self)))
+        return map(self.__getitem__, range(len(self)))
 
     # ---- elementwise ----------------------------------------------------------------------------
 
@@ -371,8 +381,7 @@ class Methods:
         return systems.cholesky(self)
 
 
-for _name, _method in errors.hide_library_frames_in(vars(Methods)).items():
-    setattr(Methods, _name, _method)
+errors.hides_library_frames_in_methods(Methods)
 
 _ARRAYS: Final = (Methods, np.ndarray)
 _OPERANDS: Final = (Methods, int, float, np.ndarray, np.generic)

@@ -11,6 +11,8 @@ from quabla import dtypes, errors
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
 from quabla.ops.eager import Known, one
+from quabla.ops.into import Into, assigned
+from quabla.ops.masking import within_selection
 from quabla.ops.memo import Memo
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
@@ -57,6 +59,12 @@ def _cast_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda x: x.astype(to)
 
 
+def _cast_into(params: Params, types: Sequence[TensorType]) -> Into | None:
+    if params[0].is_int and types[0].dtype.is_float:
+        return None
+    return Into(assigned)
+
+
 def to_integers(x: Any, to: np.dtype[Any]) -> Any:
     """Floats as integers: rounded towards zero, those out of range to the nearest integer there is, NaN to 0."""
     limits = np.iinfo(to)
@@ -68,7 +76,7 @@ def to_integers(x: Any, to: np.dtype[Any]) -> Any:
 
 def _cast_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value | None:
     to = operands[0].type.dtype
-    return cast(ct, to) if to.is_float and ct.type.dtype.is_float else None
+    return within_selection(ct, lambda x: cast(x, to)) if to.is_float and ct.type.dtype.is_float else None
 
 
 def _cast_fold(operands: Sequence[Value], params: Params) -> Value | None:
@@ -115,6 +123,7 @@ CAST: Final = define(
         attributes=(Attribute("dtype", "dtype"),),
         infer=lambda types, params: types[0].with_dtype(params[0]),
         kernel=_cast_kernel,
+        into=_cast_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: _cast_transpose},

@@ -17,6 +17,7 @@ from quabla.ops.eager import wrap
 from quabla.ops.elementwise import ADD, COMPARE, FLOOR, MAXIMUM, MINIMUM, WHERE
 from quabla.ops.gathering import CLAMP, GATHER_ND, SCATTER_ND_ADD, SCATTER_ND_SET, scatter_kernel, with_lanes
 from quabla.ops.indexing import check_axis
+from quabla.ops.into import Into, assigned
 from quabla.ops.records import INF, NAN, REALS
 from quabla.ops.reductions import SUM
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
@@ -85,6 +86,12 @@ def _take_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
         return row.copy() if row.ndim else row  # a copy, so that the buffer may be written to afterwards
 
     return take
+
+
+def _take_into(params: Params, types: Sequence[TensorType]) -> Into:
+    (axis,) = params
+    extent = types[0].shape[axis]
+    return Into(lambda x, index, out: assigned(x[_at(axis, row_number(index, extent))], out))
 
 
 def put_kernel(params: Params, types: Sequence[TensorType], *, add: bool, in_place: bool = False) -> Kernel:
@@ -200,6 +207,11 @@ def _lower_put(add: bool) -> Any:
     return lower
 
 
+def _take_fold(operands: Sequence[Value], params: Params) -> Value | None:
+    x = operands[0]
+    return None if x.splat is None else full(_infer_take([v.type for v in operands], params), x.splat)
+
+
 TAKE: Final = define(
     Op(
         "take",
@@ -208,6 +220,8 @@ TAKE: Final = define(
         attributes=AXIS,
         infer=_infer_take,
         kernel=_take_kernel,
+        fold=_take_fold,
+        into=_take_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: lambda ct, xs, params: apply(ADD_AT, (zeros(xs[0].type), ct, xs[1]), params)},

@@ -106,11 +106,11 @@ def is_value(x: object) -> bool:
 
 
 def is_number(x: object) -> bool:
-    """Whether ``x`` is a Python number (or NumPy scalar, which counts as one): weak in promotion."""
+    """Whether ``x`` is a Python number (or real NumPy scalar, which counts as one): weak in promotion."""
     return isinstance(x, _NUMBERS)
 
 
-_NUMBERS: Final = (int, float, np.generic)
+_NUMBERS: Final = (int, float, np.integer, np.floating, np.bool_)
 
 
 def cast(x: Value, dtype: dtype) -> Value:

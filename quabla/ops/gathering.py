@@ -18,6 +18,7 @@ from quabla import dtypes
 from quabla.ops.casting import CONSTANT
 from quabla.ops.dispatch import Value, apply, cast, full
 from quabla.ops.eager import wrap
+from quabla.ops.masking import added
 from quabla.ops.records import check_one_dtype
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
@@ -371,7 +372,9 @@ GATHER_ND: Final = define(
         exact_f32=True,
         may_alias=False,
         transpose={
-            0: lambda ct, xs, params: apply(SCATTER_ND_ADD, (zeros(xs[0].type), xs[1], ct), (*params, False)),
+            0: lambda ct, xs, params: added(
+                ct, lambda x: apply(SCATTER_ND_ADD, (zeros(xs[0].type), xs[1], x), (*params, False))
+            ),
         },
         batch=_gather_batch,
         stablehlo=_gather_stablehlo,

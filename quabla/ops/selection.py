@@ -10,10 +10,12 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
 from quabla.ops.eager import LONG_WAY, Found, three
+from quabla.ops.into import Into
+from quabla.ops.masking import chosen, negated, selected
 from quabla.ops.memo import Memo
 from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import unbroadcast, within_selection, zeros
+from quabla.ops.rules import unbroadcast
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
 __all__ = ["COMPARE", "GREATER", "WHERE", "choose", "compare", "gt", "test", "where"]
@@ -83,6 +85,7 @@ GREATER: Final = define(
         ("x1", "x2"),
         infer=infer_elementwise,
         kernel=_greater_kernel,
+        into=lambda params, types: Into(np.greater),
         exact_f32=True,
         elementwise=True,
         differentiable=False,
@@ -126,13 +129,19 @@ def _broadcast(x: Value, type: TensorType) -> Value:
     return apply(BROADCAST, (x,), (type.shape,))
 
 
+def _where_jvp(
+    operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params
+) -> Value | None:
+    mask, (_, x, y) = operands[0], tangents
+    if x is None:
+        return None if y is None else selected(negated(mask), y, result.type)
+    return selected(mask, x, result.type) if y is None else chosen(mask, x, y)
+
+
 def _where_transpose(branch: int) -> Callable[..., Any]:
     def transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
-        def kept(x: Value) -> Value:
-            none = zeros(ct.type)
-            return apply(WHERE, (operands[0], *((x, none) if branch == 1 else (none, x))))
-
-        return unbroadcast(within_selection(ct, kept), operands[branch].type.shape)
+        mask = operands[0] if branch == 1 else negated(operands[0])
+        return unbroadcast(selected(mask, ct, ct.type), operands[branch].type.shape)
 
     return transpose
 
@@ -146,6 +155,7 @@ WHERE: Final = define(
         kernel=lambda params, types: np.where,
         exact_f32=True,
         elementwise=True,
+        jvp=_where_jvp,
         transpose={1: _where_transpose(1), 2: _where_transpose(2)},
         joint=True,
         stablehlo="stablehlo.select",

@@ -84,7 +84,7 @@ class Trainer:
         if not leaves:
             raise ValueError("Trainer: the parameters have no arrays")
         self._batch = _batch_positions(batch_argnums, len(data))
-        args = [tree_of_arrays(d) if i in self._batch else d for i, d in enumerate(data)]
+        args = [tree_of_arrays(d, "Trainer") if i in self._batch else d for i, d in enumerate(data)]
         flat = Arguments([self._treedef.unflatten(leaves), *args])
         scalars = optimizer.scalars(0)
         refuse_traced("Trainer", "keeps values", [*flat.leaves, *scalars])
@@ -165,7 +165,7 @@ class Trainer:
         new = list(self._data.leaves)
         for i, given in zip(self._batch, batch, strict=True):
             span, treedef = self._data.spans[i], self._data.treedefs[i]
-            one = Arguments([tree_of_arrays(given)])
+            one = Arguments([tree_of_arrays(given, "Trainer")])
             if one.treedefs[0] != treedef:
                 raise ValueError(
                     f"Trainer.step: the batch for data {i} must have the structure {treedef or 'of one array'}, got "

@@ -290,7 +290,7 @@ def solved(
     if dispatch.emitters.graphs:
         outcome = Outcome(*emit(bodies, operands))
     else:
-        outcome = Outcome(*run_cached(options, bodies, operands, lambda values: tuple(emit(bodies, values))))
+        outcome = Outcome(*run_cached(options, bodies, operands, lambda *given: tuple(emit(*given))))
         if not info and not outcome.success.item():
             fail(outcome)
     if not info:

@@ -50,7 +50,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
             raise TypeError(f"jvp: {name} must be a tuple or a list, got {type(given).__name__}")
     if len(primals) != len(tangents):
         raise ValueError(f"jvp: {len(primals)} primals but {len(tangents)} tangents")
-    args = Arguments([tree_of_arrays(p) for p in primals])
+    args = Arguments([tree_of_arrays(p, "jvp") for p in primals])
     directions = _tangent_leaves(args, tangents)
     moving = [i for i, t in enumerate(directions) if t is not None]
 
@@ -77,7 +77,7 @@ def _tangent_leaves(args: Arguments, tangents: Sequence[Any]) -> list[Any]:
 
 def _tangent(i: int, primal: Any, t: Any) -> Any:
     """One tangent, checked against its primal."""
-    v = array_leaf(t)
+    v = array_leaf(t, f"jvp: tangents[{i}]")
     if isinstance(v, (int, float)):
         if primal.type.shape != ():
             raise TypeError(f"jvp: tangents[{i}] has the number {v} where the primal is {primal.type}")
@@ -140,14 +140,16 @@ class VjpFunction:
         return f"vjp({self._name})"
 
     @errors.hiding_library_frames
-    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        """The cotangents of the primals.
+    def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
+        """The cotangents of the primals, for one cotangent of the result.
 
         Raises:
             ValueError: a cotangent of another structure than the result.
             TypeError: a cotangent of another shape or dtype.
         """
-        cts = iter(self._run(self._seeds(cotangent)))
+        if len(cotangents) != 1:
+            raise TypeError(f"{self!r}: takes one cotangent, of the structure of the result, got {len(cotangents)}")
+        cts = iter(self._run(self._seeds(cotangents[0])))
         out = []
         for i, span in enumerate(self._args.spans):
             leaves = [next(cts) if self._args.leaves[k].type.dtype.is_float else None for k in span]
@@ -167,7 +169,7 @@ class VjpFunction:
         ]
 
     def _seed(self, x: Any, type: TensorType) -> Any:
-        v = array_leaf(x)
+        v = array_leaf(x, f"{self!r}: the cotangent")
         if isinstance(v, (int, float)):
             if type.shape != ():
                 raise TypeError(f"{self!r}: the cotangent is the number {v} where the result is {type}")
@@ -202,8 +204,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         (Tensor(3., dtype=float64), Tensor(2., dtype=float64))
     """
     check_callable(fun, "vjp")
-    args = Arguments([tree_of_arrays(p) for p in primals])
     name = function_name(fun)
+    args = Arguments([tree_of_arrays(p, f"vjp({name})") for p in primals])
     parts: list[ResultTree] = []
 
     def call(built: list[Any]) -> Any:

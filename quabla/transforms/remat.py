@@ -23,7 +23,7 @@ from quabla.transforms import forward, reverse
 from quabla.transforms.bodies import Pull, chosen, emit, spread
 from quabla.transforms.call_rules import CallRule, mapped_call
 from quabla.transforms.forward import Tangent
-from quabla.transforms.staging import check_callable, function_name
+from quabla.transforms.staging import check_callable, function_name, static_positions
 
 __all__ = ["Checkpoint", "checkpoint", "remat"]
 
@@ -78,10 +78,14 @@ class Recompute(CallRule):
     ) -> tuple[list[Value], list[bool]]:
         return mapped_call(self, n, operands, mapped, size, every=False)
 
+    def stopped(self, count: int) -> CallRule:
+        return self
+
 
 RECOMPUTE: Final = Recompute("checkpoint", 0)
 
 
+@errors.hides_library_frames_in_methods
 class Checkpoint:
     """What ``checkpoint`` returns.
 
@@ -93,11 +97,8 @@ class Checkpoint:
 
     def __init__(self, fun: Callable[..., Any], static_argnums: int | Sequence[int]) -> None:
         check_callable(fun, "checkpoint")
-        nums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
-        if not isinstance(nums, (tuple, list)) or any(isinstance(i, bool) or not isinstance(i, int) for i in nums):
-            raise TypeError(f"checkpoint: static_argnums must be an int or a sequence of ints, got {static_argnums!r}")
         self.fun = fun
-        self._static = tuple(nums)
+        self._static = static_positions("checkpoint: static_argnums", static_argnums)
 
     def __repr__(self) -> str:
         return f"checkpoint({function_name(self.fun)})"
@@ -133,9 +134,9 @@ class Checkpoint:
                 raise TypeError(f"{self!r}: the static argument {k} must not be traced{errors.at_user_line()}")
             static.add(k)
         try:
-            Arguments([a for k, a in enumerate(args) if k not in static])
+            Arguments([a for k, a in enumerate(args) if k not in static], self)
         except TypeError as e:
-            raise TypeError(f"{self!r}: {e}, or name them in static_argnums") from None
+            raise TypeError(f"{e}, or name them in static_argnums") from None
 
 
 def checkpoint(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence[int] = ()) -> Any:

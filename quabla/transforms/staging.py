@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import MethodType
-from typing import Any
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -19,30 +20,64 @@ from quabla.tracing.graph import RegionNode
 from quabla.tracing.plan import Plan
 from quabla.tracing.trace import Arguments, Traced, trace
 
+#: Flags of the code of functions that return before they have run, as in ``inspect``, which costs time to import.
+CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
 __all__ = [
     "StagedProgram",
     "Transformed",
     "Wrapper",
+    "argument_texts",
     "check_callable",
     "function_name",
     "leaves_like",
     "run_once",
     "shown",
+    "static_positions",
 ]
 
 #: How many signatures a transformed function other than jit keeps.
 KEPT_TRACES = 64
 
+#: How many transforms around a function its name shows.
+NAMED_WRAPPERS: Final = 8
+
 
 def check_callable(fun: object, transform: str) -> None:
-    """Raise TypeError where ``fun`` cannot be called."""
+    """Raise TypeError where ``fun`` cannot be called, or returns before it has run."""
     if not callable(fun):
         raise TypeError(f"{transform}: expected a function, got {fun!r} of type {type(fun).__name__}")
+    flags = getattr(getattr(fun, "__code__", None), "co_flags", 0)
+    if flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
+        kind = "generator" if flags & CO_GENERATOR else "async"
+        raise TypeError(f"{transform}: expected a function that returns its result, got the {kind} function {fun!r}")
+
+
+def static_positions(what: str, nums: Any) -> tuple[int, ...]:
+    """Positions of arguments, an int or a sequence of ints, as a tuple.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    positions = (nums,) if isinstance(nums, (int, np.integer)) else nums
+    if not isinstance(positions, (tuple, list)) or any(
+        isinstance(i, bool) or not isinstance(i, (int, np.integer)) for i in positions
+    ):
+        raise TypeError(f"{what} must be an int or a sequence of ints, got {nums!r}")
+    return tuple([int(i) for i in positions])
 
 
 def function_name(fun: Any) -> str:
-    """How messages call a function."""
-    return getattr(fun, "__qualname__", None) or repr(fun)
+    """How messages call a function; of functions that are wrapped many times over, only the outer wrappers."""
+    around = ""
+    depth = 0
+    while isinstance(fun, Wrapper):
+        if depth == NAMED_WRAPPERS:
+            return f"{around}...{')' * depth}"
+        around += f"{fun.transform}("
+        depth += 1
+        fun = fun.__wrapped__
+    return f"{around}{getattr(fun, '__qualname__', None) or repr(fun)}{')' * depth}"
 
 
 def shown(x: object) -> str:
@@ -145,6 +180,7 @@ class _Docstring:
         return self._own if instance is None else instance.__wrapped__.__doc__
 
 
+@errors.hides_library_frames_in_methods
 class Wrapper:
     """Base of what every transform returns: it stands for the user's function, as a method too."""
 
@@ -188,6 +224,30 @@ class Wrapper:
         """Bind like a function, so that methods can be transformed; the instance is an argument like any other."""
         return self if instance is None else MethodType(self, instance)
 
+    # Like a function it is its own copy, and pickled by its name.
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        module, name = getattr(self._fun, "__module__", None), getattr(self._fun, "__qualname__", None)
+        if isinstance(module, str) and isinstance(name, str) and _named(module, name) is self:
+            return _named, (module, name)
+        raise TypeError(
+            f"{self!r} cannot be pickled: only what stands in a module under its function's name can, as after a "
+            "decorator; pickle the function and transform it where it is loaded"
+        )
+
+
+def _named(module: str, name: str) -> Any:
+    """What a module holds under a qualified name; None where there is nothing."""
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
 
 class Transformed(Wrapper):
     """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
@@ -220,7 +280,7 @@ class Transformed(Wrapper):
             args = tuple(self.prepare(args))
             if tracing:
                 return self.emit(args)
-            flat = Arguments(args)
+            flat = Arguments(args, self)
             key = flat.key()
             program = self._cache.get(key)
             if program is None:
@@ -233,15 +293,26 @@ class Transformed(Wrapper):
 
 def describe_key(key: tuple[Any, ...]) -> str:
     """A signature as text: types of arrays, values of Python numbers."""
-    parts = []
-    for leaf in key[1:]:
-        if isinstance(leaf, TensorType):
-            parts.append(str(leaf))
-        elif isinstance(leaf, tuple) and isinstance(leaf[0], TensorType):
-            parts.append(f"{leaf[0]} (weak)")
-        elif isinstance(leaf, tuple) and len(leaf) == 2:
-            value = float.fromhex(leaf[1]) if leaf[0] is float else leaf[1]
-            parts.append(repr(value))
+    return f"({', '.join(argument_texts(key))})"
+
+
+def argument_texts(key: tuple[Any, ...]) -> list[str]:
+    """The arguments of a signature as texts: structures around types of arrays and values of Python numbers."""
+    leaves = iter(key[1:])
+    texts = []
+    for treedef in key[0]:
+        if treedef is None:
+            texts.append(_leaf_text(next(leaves)))
         else:
-            parts.append(repr(leaf))
-    return f"({', '.join(parts)})"
+            texts.append(treedef.text([_leaf_text(next(leaves)) for _ in range(treedef.num_leaves)]))
+    return texts
+
+
+def _leaf_text(leaf: Any) -> str:
+    """A leaf of a signature as text."""
+    if isinstance(leaf, TensorType):
+        return str(leaf)
+    kind, value = leaf
+    if isinstance(kind, TensorType):
+        return f"{kind} (weak)"
+    return repr(float.fromhex(value) if issubclass(kind, float) else value)
