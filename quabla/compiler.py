@@ -17,7 +17,8 @@ from quabla.tracing.graph import Graph, TraceTensor, build
 from quabla.transforms import forward, reverse
 from quabla.transforms.expansion import expanded
 from quabla.transforms.narrowing import boundary, warn_of_float32
-from quabla.transforms.staging import captured_array, check_callable, shown
+from quabla.transforms.staging import captured_array, shown
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["Compiler", "Executable", "Program"]
 

@@ -24,7 +24,8 @@ from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing import regions
 from quabla.tracing.graph import ARGUMENT, RESULT, Graph, TraceTensor, current_graph
 from quabla.tracing.trace import array_leaf
-from quabla.transforms.staging import check_callable, shown
+from quabla.transforms.staging import shown
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["cond", "fori_loop", "scan", "while_loop"]
 

@@ -14,15 +14,8 @@ from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import engine_for
 from quabla.tracing.trace import Arguments, Traced, input_names, parameters_of, trace
 from quabla.transforms.narrowing import boundary, warn_of_float32
-from quabla.transforms.staging import (
-    StagedProgram,
-    Wrapper,
-    argument_texts,
-    check_callable,
-    describe_key,
-    function_name,
-    static_positions,
-)
+from quabla.transforms.staging import Staged, StagedProgram, argument_texts, describe_key
+from quabla.transforms.wrapper import function_name, static_positions
 
 __all__ = ["Call", "Compiled", "Jit", "Lowered", "jit"]
 
@@ -81,10 +74,19 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
     return tree.exact_key(value)
 
 
-class Jit(Wrapper):
+class Jit(Staged):
     """What ``jit`` returns: calls its function through compiled programs, one for each signature."""
 
-    __slots__ = ("_body", "_parameters", "_static", "_static_names", "_target", "_warned", "device", "precision")
+    __slots__ = (
+        "_body",
+        "_parameters",
+        "_static",
+        "_static_names",
+        "_target",
+        "_warned",
+        "device",
+        "precision",
+    )
 
     transform = "jit"
 
@@ -97,14 +99,13 @@ class Jit(Wrapper):
         static_argnames: str | Sequence[str],
         precision: str | None,
     ) -> None:
-        check_callable(fun, "jit")
+        super().__init__(fun)
         self._target = checked_target("jit", device, precision)
         self._warned = False
         if isinstance(max_traces, bool) or not isinstance(max_traces, int):
             raise TypeError(f"jit: max_traces must be an int, got {max_traces!r}")
         if max_traces < 1:
             raise ValueError(f"jit: max_traces must be at least 1, got {max_traces}")
-        self._fun = fun
         self.device = device
         self.precision = precision
         self._static, self._static_names, self._parameters = _static_arguments(fun, static_argnums, static_argnames)

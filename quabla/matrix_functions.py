@@ -25,8 +25,9 @@ from quabla.transforms import batching
 from quabla.transforms.divided_differences import Scalar
 from quabla.transforms.programs import run_cached
 from quabla.transforms.spectral import MatrixFunction, SpectralSum
-from quabla.transforms.staging import check_callable, shown
+from quabla.transforms.staging import shown
 from quabla.transforms.towers import Tower, ascend
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["funm", "logm", "sqrtm", "trace_funm"]
 

@@ -405,8 +405,13 @@ def _register(
     import optree
 
     def children(node: Any) -> tuple[tuple[Any, ...], Hashable]:
-        values, static = flatten_fn(node)
-        return tuple(values), static
+        parts = flatten_fn(node)
+        if not isinstance(parts, tuple) or len(parts) != 2:
+            raise TypeError(
+                f"tree.register: the flatten function of {cls.__qualname__} must return a pair (children, static data), "
+                f"got {parts!r}{errors.at_user_line()}"
+            )
+        return tuple(parts[0]), parts[1]
 
     optree.register_pytree_node(
         cls, children, lambda static, values: unflatten_fn(static, tuple(values)), namespace=_NAMESPACE
@@ -486,3 +491,6 @@ def _register_fields(cls: Any, chosen: tuple[str, ...] | None, meta: tuple[str, 
         return cls(**dict(zip(data, children, strict=True)), **dict(zip(meta, static, strict=True)))
 
     return _register(cls, flatten_fn, unflatten_fn, data)
+
+
+globals().update(errors.hide_library_frames_in({name: globals()[name] for name in __all__}))

@@ -22,6 +22,10 @@ from quabla.ops.types import TensorType
 __all__ = ["NUMPY_OPERATORS", "Methods"]
 
 
+class ImmutableError(TypeError, AttributeError):
+    """What Python raises for a class without item assignment: a TypeError, and an AttributeError for the method."""
+
+
 def _matrix_product(x1: Any, x2: Any) -> Value:
     r = two(linalg.known_matrices, x1, x2)
     if r is not None:
@@ -223,12 +227,12 @@ class Methods:
         return items.At(self)
 
     def __setitem__(self, index: Any, values: object) -> NoReturn:
-        raise TypeError(
+        raise ImmutableError(
             "arrays are immutable: x[index] = values cannot change one; y = x.at[index].set(values) makes a new one"
         )
 
     def __delitem__(self, index: Any) -> NoReturn:
-        raise TypeError("arrays are immutable: elements cannot be deleted")
+        raise ImmutableError("arrays are immutable: elements cannot be deleted")
 
     def __iter__(self) -> Iterator[Value]:
         return map(self.__getitem__, range(len(self)))

@@ -24,7 +24,7 @@ from quabla.ops.elementwise import where
 from quabla.tracing.graph import Body
 from quabla.tracing.trace import array_leaf
 from quabla.transforms.programs import run_cached
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["odeint"]
 

@@ -100,6 +100,7 @@ def at_leaf(treedef: Any, i: int) -> str:
     return f" at {path}" if path else ""
 
 
+@errors.hides_library_frames_in_methods
 class GradientOptimizer:
     """What the optimizers share: checks, clipping, and updates of whole trees.
 
@@ -376,6 +377,7 @@ class SGD(GradientOptimizer):
         return p - scalars[0] * g, []
 
 
+@errors.hides_library_frames_in_methods
 class Adam(GradientOptimizer):
     """Adam (Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015).
 

@@ -21,7 +21,7 @@ from quabla.transforms.autodiff import value_and_grad
 from quabla.transforms.bodies import run
 from quabla.transforms.expansion import expanded
 from quabla.transforms.programs import kept_program
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["LBFGS"]
 

@@ -22,7 +22,8 @@ from quabla.tracing.trace import Arguments, trace
 from quabla.transforms.autodiff import check_argnums, tree_of_arrays, value_and_grad
 from quabla.transforms.inline import inline
 from quabla.transforms.narrowing import warn_of_float32
-from quabla.transforms.staging import captured_array, check_callable
+from quabla.transforms.staging import captured_array
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["Trainer"]
 

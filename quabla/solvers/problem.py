@@ -21,7 +21,7 @@ from quabla.tracing.graph import Body, Graph
 from quabla.tracing.trace import Arguments, array_leaf
 from quabla.transforms.implicit import with_common_captures
 from quabla.transforms.programs import run_cached
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = [
     "KEPT",

@@ -153,6 +153,12 @@ class Arguments:
         self.treedefs = tuple(treedefs)
         self.spans = spans
 
+    def replaced(self, leaves: Sequence[Any]) -> Arguments:
+        """Other leaves in the same structure, without making the containers, which may refuse stand-ins for arrays."""
+        other = object.__new__(Arguments)
+        other.leaves, other.treedefs, other.spans = list(leaves), self.treedefs, self.spans
+        return other
+
     def rebuild(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments with other leaves in place."""
         return [self.rebuild_one(i, [leaves[k] for k in span]) for i, span in enumerate(self.spans)]
@@ -213,10 +219,9 @@ def input_names(fun: Callable[..., Any], args: Arguments, labels: Sequence[int |
             root = positional[label]
         else:
             root = f"{rest}/{label - len(positional)}"
-        leaves = [args.leaves[k] for k in span]
-        skeleton = args.rebuild_one(i, [0.0] * len(leaves))
-        for (path, _), leaf in zip(tree.flatten_with_path(skeleton)[0], leaves, strict=True):
-            if not isinstance(leaf, (int, float)):
+        treedef = args.treedefs[i]
+        for path, k in zip([()] if treedef is None else treedef.paths(), span, strict=True):
+            if not isinstance(args.leaves[k], (int, float)):
                 names.append("/".join([root, *map(str, path)]))
     return names
 

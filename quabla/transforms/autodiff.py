@@ -11,7 +11,8 @@ from quabla.ops.rules import ones, zeros
 from quabla.tracing.graph import TraceTensor
 from quabla.tracing.trace import Arguments, array_leaf, nested, trace
 from quabla.transforms import reverse
-from quabla.transforms.staging import Transformed, shown, static_positions
+from quabla.transforms.staging import Transformed, shown
+from quabla.transforms.wrapper import static_positions
 
 __all__ = ["Grad", "ValueAndGrad", "check_argnums", "differentiable_args", "grad", "tree_of_arrays", "value_and_grad"]
 

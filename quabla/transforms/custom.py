@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -25,7 +24,8 @@ from quabla.tracing.trace import Arguments, ResultTree
 from quabla.transforms.call_rules import Residuals, TangentRule, VjpRule
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import inline
-from quabla.transforms.staging import check_callable, function_name, leaves_like, shown, static_positions
+from quabla.transforms.staging import leaves_like, shown
+from quabla.transforms.wrapper import Wrapper, check_callable, static_positions
 
 __all__ = ["CustomJvp", "CustomVjp", "custom_jvp", "custom_vjp"]
 
@@ -53,28 +53,19 @@ class Like:
 
 
 @errors.hides_library_frames_in_methods
-class CustomFunction:
-    """A function with a derivative of its own; what ``custom_vjp`` and ``custom_jvp`` share.
+class CustomFunction(Wrapper):
+    """A function with a derivative of its own; what ``custom_vjp`` and ``custom_jvp`` share."""
 
-    Attributes:
-        fun: the plain function.
-    """
-
-    __slots__ = ("__weakref__", "_nondiff", "fun")
-
-    transform: str
+    __slots__ = ("_nondiff",)
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int]) -> None:
-        check_callable(fun, self.transform)
-        self.fun = fun
+        super().__init__(fun)
         self._nondiff = static_positions(f"{self.transform}: nondiff_argnums", nondiff_argnums)
 
-    def __repr__(self) -> str:
-        return f"{self.transform}({function_name(self.fun)})"
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind like a function, so that methods can have rules."""
-        return self if instance is None else MethodType(self, instance)
+    @property
+    def fun(self) -> Callable[..., Any]:
+        """The plain function."""
+        return self._fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -184,7 +175,7 @@ class CustomFunction:
 
     def fail(self, rule: str, problem: str) -> NoReturn:
         """Raise TypeError for what a rule returned."""
-        raise TypeError(f"{self!r}: {rule} {problem}{errors.at_user_line()}")
+        raise TypeError(f"{self!r}: {rule} {problem}{errors.at_user_line()}") from None
 
     def derivative(self, rule: str, what: str, x: Any, to: TensorType) -> Tangent:
         """A tangent or cotangent that a rule returned, checked against its type; None is a zero."""

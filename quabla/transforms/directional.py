@@ -16,7 +16,8 @@ from quabla.tracing.trace import Arguments, Output, ResultTree, array_leaf, nest
 from quabla.transforms import forward, reverse
 from quabla.transforms.autodiff import tree_of_arrays
 from quabla.transforms.inline import inline
-from quabla.transforms.staging import captured_array, check_callable, function_name, leaves_like, run_once, shown
+from quabla.transforms.staging import captured_array, leaves_like, run_once, shown
+from quabla.transforms.wrapper import check_callable, function_name
 
 __all__ = ["VjpFunction", "jvp", "vjp"]
 
@@ -229,6 +230,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
             raise ValueError(f"vjp({name}): no result is a float array that depends on the arguments")
 
         def emit(seeds: Sequence[Any]) -> list[Any]:
+            if not dispatch.emitters.graphs:
+                raise errors.TracerError(
+                    f"vjp({name}): the function for cotangents was made in a trace that has ended; call it in the traced "
+                    "function, or make it outside"
+                )
             into = current_graph()
             given = iter(seeds)
             full = [into.lift(next(given)) if t.dtype.is_float else None for t in types]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from types import MethodType
-from typing import Any, Final, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,65 +17,20 @@ from quabla.tracing.engines import Engine, engine_for
 from quabla.tracing.graph import RegionNode
 from quabla.tracing.plan import Plan
 from quabla.tracing.trace import Arguments, Traced, trace
-
-#: Flags of the code of functions that return before they have run, as in ``inspect``, which costs time to import.
-CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+from quabla.transforms.wrapper import Wrapper
 
 __all__ = [
+    "Staged",
     "StagedProgram",
     "Transformed",
-    "Wrapper",
     "argument_texts",
-    "check_callable",
-    "function_name",
     "leaves_like",
     "run_once",
     "shown",
-    "static_positions",
 ]
 
 #: How many signatures a transformed function other than jit keeps.
 KEPT_TRACES = 64
-
-#: How many transforms around a function its name shows.
-NAMED_WRAPPERS: Final = 8
-
-
-def check_callable(fun: object, transform: str) -> None:
-    """Raise TypeError where ``fun`` cannot be called, or returns before it has run."""
-    if not callable(fun):
-        raise TypeError(f"{transform}: expected a function, got {fun!r} of type {type(fun).__name__}")
-    flags = getattr(getattr(fun, "__code__", None), "co_flags", 0)
-    if flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
-        kind = "generator" if flags & CO_GENERATOR else "async"
-        raise TypeError(f"{transform}: expected a function that returns its result, got the {kind} function {fun!r}")
-
-
-def static_positions(what: str, nums: Any) -> tuple[int, ...]:
-    """Positions of arguments, an int or a sequence of ints, as a tuple.
-
-    Raises:
-        TypeError: for anything else.
-    """
-    positions = (nums,) if isinstance(nums, (int, np.integer)) else nums
-    if not isinstance(positions, (tuple, list)) or any(
-        isinstance(i, bool) or not isinstance(i, (int, np.integer)) for i in positions
-    ):
-        raise TypeError(f"{what} must be an int or a sequence of ints, got {nums!r}")
-    return tuple([int(i) for i in positions])
-
-
-def function_name(fun: Any) -> str:
-    """How messages call a function; of functions that are wrapped many times over, only the outer wrappers."""
-    around = ""
-    depth = 0
-    while isinstance(fun, Wrapper):
-        if depth == NAMED_WRAPPERS:
-            return f"{around}...{')' * depth}"
-        around += f"{fun.transform}("
-        depth += 1
-        fun = fun.__wrapped__
-    return f"{around}{getattr(fun, '__qualname__', None) or repr(fun)}{')' * depth}"
 
 
 def shown(x: object) -> str:
@@ -168,33 +121,12 @@ def run_once(fun: Callable[..., Any], args: Arguments) -> Any:
     return StagedProgram(trace(fun, args), eager=True)(args.arrays())
 
 
-class _Docstring:
-    """``__doc__`` of a class of wrappers: the class's own, and for an instance that of the function inside."""
+class Staged(Wrapper):
+    """Base of what keeps a program for each signature it is called with."""
 
-    __slots__ = ("_own",)
+    __slots__ = ("_cache",)
 
-    def __init__(self, own: str | None) -> None:
-        self._own = own
-
-    def __get__(self, instance: Any, owner: type | None = None) -> str | None:
-        return self._own if instance is None else instance.__wrapped__.__doc__
-
-
-@errors.hides_library_frames_in_methods
-class Wrapper:
-    """Base of what every transform returns: it stands for the user's function, as a method too."""
-
-    __slots__ = ("__weakref__", "_cache", "_fun")
-
-    transform: str
-    _fun: Callable[..., Any]
     _cache: SignatureCache
-
-    def __init_subclass__(cls) -> None:
-        cls.__doc__ = _Docstring(cls.__doc__)  # pyright: ignore[reportAttributeAccessIssue]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
 
     def find(self, args: tuple[Any, ...]) -> tuple[StagedProgram, list[Any]] | None:
         """The program of an earlier call with arrays of these types, and the arrays; None where there is none."""
@@ -208,55 +140,18 @@ class Wrapper:
             return None if program is None else (program, [a.data for a in args])
         if any(isinstance(a, (int, float)) for a in args):  # such a number may still have to become an array
             return None
-        flat = Arguments(args)
+        flat = Arguments(args, self)
         program = self._cache.get(flat.key())
         return None if program is None else (program, flat.arrays())
 
-    def __repr__(self) -> str:
-        return f"{self.transform}({function_name(self._fun)})"
 
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The user's function, whose signature ``inspect.signature`` shows."""
-        return self._fun
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind like a function, so that methods can be transformed; the instance is an argument like any other."""
-        return self if instance is None else MethodType(self, instance)
-
-    # Like a function it is its own copy, and pickled by its name.
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        module, name = getattr(self._fun, "__module__", None), getattr(self._fun, "__qualname__", None)
-        if isinstance(module, str) and isinstance(name, str) and _named(module, name) is self:
-            return _named, (module, name)
-        raise TypeError(
-            f"{self!r} cannot be pickled: only what stands in a module under its function's name can, as after a "
-            "decorator; pickle the function and transform it where it is loaded"
-        )
-
-
-def _named(module: str, name: str) -> Any:
-    """What a module holds under a qualified name; None where there is nothing."""
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
-
-
-class Transformed(Wrapper):
+class Transformed(Staged):
     """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
 
     __slots__ = ()
 
     def __init__(self, fun: Callable[..., Any]) -> None:
-        check_callable(fun, self.transform)
-        self._fun = fun
+        super().__init__(fun)
         self._cache = SignatureCache(repr(self), KEPT_TRACES, describe_key)
 
     def prepare(self, args: tuple[Any, ...]) -> Sequence[Any]:

@@ -59,16 +59,16 @@ class Vmap(Transformed):
         axes = [self._leaf_axis(x, a) for x, a in zip(flat.leaves, self._axes(flat), strict=True)]
         size = self._size(flat, axes)
         leaves = [x if a is None else move_mapped_first(x, a) for x, a in zip(flat.leaves, axes, strict=True)]
-        batches = Arguments(flat.rebuild(leaves))
-        examples = Arguments(flat.rebuild([x if a is None else Example(x) for x, a in zip(leaves, axes, strict=True)]))
+        batches = flat.replaced(leaves)
+        examples = flat.replaced([x if a is None else Example(x) for x, a in zip(leaves, axes, strict=True)])
         traced = trace(self._fun, examples)
         body, env, nodes = nested(traced, batches)
         mapped = {n for n, a in zip(nodes, axes, strict=True) if n is not None and a is not None}
         outs, which = batching.vmap(body, env, mapped)
         result = traced.result
-        skeleton = result.rebuild([0.0] * len(outs)) if result.treedef is not None else 0.0
         try:
-            out_axes = prefix_leaves(self._out_axes, skeleton, len(result.leaves))
+            # The results themselves show the structure: a class may refuse stand-ins for its arrays.
+            out_axes = prefix_leaves(self._out_axes, result.rebuild(outs), len(result.leaves))
         except ValueError as e:
             raise ValueError(f"{self!r}: out_axes: {e}") from None
         finished: list[Any] = []

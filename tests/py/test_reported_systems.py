@@ -10,6 +10,7 @@ import copy
 import dataclasses
 import functools
 import gc
+import inspect
 import pickle
 import re
 import subprocess
@@ -199,6 +200,9 @@ MISTAKES = {
     "the elements of an escaped value": (lambda: np.asarray(leaked()), qb.TracerError, "NumPy.*after its trace"),
     "the rows of an escaped value": (lambda: list(leaked()), qb.TracerError, "after its trace"),
     "the transpose of an escaped value": (lambda: leaked().T, qb.TracerError, "transpose.*after its trace"),
+    "a pullback that escaped": (
+        lambda: leaked(lambda x: qb.vjp(lambda y: y * y, x)[1])(X), qb.TracerError, r"vjp\(.*trace that has ended",
+    ),
     "a pickled traced value": (lambda: jit(pickle.dumps)(X), qb.TracerError, "pickling needs the value"),
     "a pickled lambda": (lambda: pickle.dumps(jit(lambda x: x)), TypeError, "cannot be pickled.*pickle the function"),
     "NumPy's name": (lambda: qb.concatenate, AttributeError, "'concatenate'; use quabla.concat"),
@@ -468,6 +472,31 @@ def _default_engine():
     qb.config.cpu_engine = "auto"
 
 
+@qb.tree.register_dataclass
+@dataclasses.dataclass
+class Strict:
+    """A container that refuses anything but an array."""
+
+    w: object
+
+    def __post_init__(self):
+        if not hasattr(self.w, "shape"):
+            raise TypeError(f"w must be an array, got {self.w!r}")
+
+
+def test_a_container_that_checks_its_parts_sees_arrays_only():
+    strict = Strict(X)
+    assert qb.grad(lambda s: qb.sum(s.w * s.w))(strict).w.tolist() == [2.0, 4.0, 6.0]
+    assert qb.vmap(lambda s: Strict(2.0 * s.w))(strict).w.tolist() == [2.0, 4.0, 6.0]
+    assert qb.vmap(lambda s, x: s.w * x, in_axes=(None, 0))(strict, X).shape == [3, 3]
+    assert qb.vmap(lambda x: Strict(x * qb.ones(2)), out_axes=1)(X).w.shape == [2, 3]
+    assert qb.jvp(lambda s: Strict(s.w * s.w), (strict,), (strict,))[1].w.tolist() == [2.0, 8.0, 18.0]
+    assert qb.vjp(lambda s: Strict(2.0 * s.w), strict)[1](strict)[0].w.tolist() == [2.0, 4.0, 6.0]
+    assert jit(lambda s: qb.fori_loop(0, 2, lambda i, c: Strict(2.0 * c.w), s))(strict).w.tolist() == [4.0, 8.0, 12.0]
+    assert jit(lambda s: qb.cond(s.w[0] > 0.0, lambda: s, lambda: Strict(-s.w)))(strict).w.tolist() == X.tolist()
+    assert "input[name=s/w]" in jit(lambda s: 2.0 * s.w).lower(strict).as_text()
+
+
 # ---- copies, pickles and processes ------------------------------------------------------------------------------------
 
 
@@ -477,10 +506,28 @@ def module_level(x):
     return 2.0 * x
 
 
-def test_a_decorated_function_is_pickled_by_name_and_copied_as_itself():
-    assert pickle.loads(pickle.dumps(module_level)) is module_level
-    assert copy.deepcopy({"f": module_level})["f"] is module_level
-    assert copy.copy(module_level) is module_level
+@qb.checkpoint
+def remembered_less(x):
+    """Its sine."""
+    return qb.sin(x)
+
+
+@qb.custom_jvp
+def with_a_rule(x):
+    """Its square."""
+    return x * x
+
+
+with_a_rule.defjvp(lambda p, t: (p[0] * p[0], 2.0 * p[0] * t[0]))
+
+
+@pytest.mark.parametrize("f", [module_level, remembered_less, with_a_rule], ids=repr)
+def test_a_decorated_function_is_pickled_by_name_and_copied_as_itself(f):
+    assert pickle.loads(pickle.dumps(f)) is f
+    assert copy.deepcopy({"f": f})["f"] is f
+    assert copy.copy(f) is f
+    assert f.__doc__.startswith(("Twice", "Its"))
+    assert str(inspect.signature(f)) == "(x)"
 
 
 def test_placeholders_are_pickled_and_copied():
