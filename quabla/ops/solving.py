@@ -244,7 +244,9 @@ def _cholesky(a: Any) -> Any:
     """Factors, NaN as a whole where NaN is read: how far LAPACK comes with it is the library's affair."""
     factor = np.linalg.cholesky(a)
     spoiled = np.isnan(factor).any((-2, -1))
-    return np.where(spoiled[..., None, None], np.tril(np.full_like(factor, np.nan)), factor) if spoiled.any() else factor
+    return (
+        np.where(spoiled[..., None, None], np.tril(np.full_like(factor, np.nan)), factor) if spoiled.any() else factor
+    )
 
 
 def _cholesky_jvp(operands: Sequence[Value], tangents: Tangents, factor: Value, params: Params) -> Value | None:
