@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from quabla.errors import hide_library_frames_in as _hidden
+from quabla.errors import hide_library_frames_in as _hidden, hiding_library_frames as _hiding
 from quabla.functions.norms import norm
 from quabla.functions.spectral import EighResult, QRResult, SVDResult, eigh, qr, svd
 from quabla.functions.systems import (
@@ -63,11 +63,14 @@ _LATER: Final = {
 globals().update(_hidden(globals()))
 
 
+@_hiding
 def __getattr__(name: str) -> Any:
     """What is imported when it is first asked for."""
     module = next((m for m, names in _LATER.items() if name in names), None)
     if module is None:
-        raise AttributeError(f"module 'quabla.linalg' has no attribute {name!r}")
+        from quabla.names import missing
+
+        raise missing("quabla.linalg", name, __all__)
     from importlib import import_module
 
     globals().update(_hidden({name: getattr(import_module(module), name)}))

@@ -25,8 +25,9 @@ from quabla.transforms import batching
 from quabla.transforms.divided_differences import Scalar
 from quabla.transforms.programs import run_cached
 from quabla.transforms.spectral import MatrixFunction, SpectralSum
-from quabla.transforms.staging import check_callable, shown
+from quabla.transforms.staging import shown
 from quabla.transforms.towers import Tower, ascend
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["funm", "logm", "sqrtm", "trace_funm"]
 
@@ -161,18 +162,18 @@ def _applied(name: str, tower: Callable[[Scalar], Tower], a: object, f: Callable
     """The result of a tower that is made of a user's function."""
     check_callable(f, name)
     v = symmetric_matrices(name, a)
-    scalar, body, parameters = _scalar(name, f, v.type)
+    body, parameters = _scalar(name, f, v.type)
 
-    def run(values: Sequence[Value]) -> Value:
-        return ascend(name, tower(scalar), values[0], values[1:])[0]
+    def run(bodies: Sequence[Body], values: Sequence[Value]) -> Value:
+        return ascend(name, tower(_elementwise(*bodies)), values[0], values[1:])[0]
 
     if dispatch.emitters.graphs:
-        return _where_symmetric(v, run([v, *parameters]))
+        return _where_symmetric(v, run([body], [v, *parameters]))
     return run_cached((name,), [body], [v, *parameters], run)
 
 
-def _scalar(name: str, f: Callable[[Any], Any], like: TensorType) -> tuple[Scalar, Body, list[Value]]:
-    """A user's function of a number as one of arrays, its body, and what it closes over.
+def _scalar(name: str, f: Callable[[Any], Any], like: TensorType) -> tuple[Body, list[Value]]:
+    """The body of a user's function of a number, and what it closes over.
 
     Raises:
         TypeError: where it does not return a number.
@@ -189,7 +190,11 @@ def _scalar(name: str, f: Callable[[Any], Any], like: TensorType) -> tuple[Scala
         if y.type.shape != () or not fits:
             raise TypeError(f"{name}: f must return {number} for {number}, got {y.type}{errors.at_user_line()}")
         graph.finish([cast(y, number.dtype)])
-    body = graph.body()
+    return graph.body(), list(graph.captures)
+
+
+def _elementwise(body: Body) -> Scalar:
+    """A body of a number, and of what it closes over, as a function of arrays."""
 
     def elementwise(x: Value, parameters: Sequence[Value]) -> Value:
         flat = apply(RESHAPE, (x,), ((x.type.size,),))
@@ -197,7 +202,7 @@ def _scalar(name: str, f: Callable[[Any], Any], like: TensorType) -> tuple[Scala
         (out,), (mapped,) = batching.vmap(body, dict(zip(body.args, values, strict=True)), {body.args[0]})
         return apply(RESHAPE, (with_mapped_axis(out, mapped, x.type.size),), (x.type.shape,))
 
-    return elementwise, body, list(graph.captures)
+    return elementwise
 
 
 def _where_symmetric(a: Value, result: Value) -> Value:

@@ -16,6 +16,8 @@ __all__ = [
     "INACCURATE_BEFORE_0_12",
     "guard_products",
     "keep_barriers",
+    "keep_zeros",
+    "select_short_branches",
     "split_broadcasts",
     "write_out",
 ]
@@ -91,6 +93,75 @@ def split_broadcasts(module: Any) -> None:
         op.operation.erase()
 
 
+#: A branch of at most this many ops, each of so few elements, takes less time than the choice of one.
+SHORT_BRANCH: Final = 24
+FEW_ELEMENTS: Final = 16
+
+
+def select_short_branches(module: Any) -> None:
+    """Compute both branches of a choice, in place, and select, where they are a few ops on a few numbers.
+
+    XLA on the CPU calls a branch as a program of its own, and a loop around it cannot become one kernel.
+    """
+    for op in reversed(_named(module, "stablehlo.if")):  # those inside first
+        branches = [list(r.blocks[0].operations) for r in op.regions]
+        if not all(_is_short(ops) for ops in branches):
+            continue
+        loc, ip = op.location, ir.InsertionPoint(op)
+        chosen = [list(ops[-1].operands) for ops in branches]
+        for inner in (o for ops in branches for o in ops[:-1]):
+            inner.operation.move_before(op.operation)
+        for result, a, b in zip(op.results, *chosen, strict=True):
+            made = _create("stablehlo.select", [result.type], [op.operands[0], a, b], loc=loc, ip=ip).result
+            result.replace_all_uses_with(made)
+        op.operation.erase()
+
+
+def _is_short(ops: Sequence[Any]) -> bool:
+    if len(ops) > SHORT_BRANCH:
+        return False
+    return all(
+        not len(o.regions)
+        and o.name not in ("stablehlo.custom_call", "func.call")
+        and all(math.prod(r.type.shape) <= FEW_ELEMENTS for r in o.results)
+        for o in (op.operation for op in ops)
+    )
+
+
+def keep_zeros(module: Any) -> None:
+    """Write ``x + 0.0`` and ``x - -0.0`` in place as ``0.0 - -x``, which XLA leaves alone.
+
+    As it reads a program XLA takes them for ``x`` (jaxlib 0.10 and 0.12), which differs at -0.0.
+    """
+    for name, sign in (("stablehlo.add", 1.0), ("stablehlo.subtract", -1.0)):
+        for op in _named(module, name):
+            a, b = op.operands
+            for x, zero in ((a, b), (b, a)) if sign > 0.0 else ((a, b),):
+                if _repeats_zero(zero, sign):
+                    t, loc, ip = x.type, op.location, ir.InsertionPoint(op)
+                    if sign < 0.0:
+                        zero = _create("stablehlo.negate", [t], [zero], loc=loc, ip=ip).result
+                    negated = _create("stablehlo.negate", [t], [x], loc=loc, ip=ip).result
+                    new = _create("stablehlo.subtract", [t], [zero, negated], loc=loc, ip=ip).result
+                    op.results[0].replace_all_uses_with(new)
+                    op.operation.erase()
+                    break
+
+
+def _repeats_zero(x: Any, sign: float) -> bool:
+    """Whether a value is a constant that repeats the float zero of a sign."""
+    made_by = x.owner
+    while not isinstance(made_by, ir.Block) and made_by.name == "stablehlo.broadcast_in_dim":
+        made_by = made_by.operands[0].owner
+    if isinstance(made_by, ir.Block) or made_by.name != "stablehlo.constant":
+        return False
+    value = made_by.attributes["value"]
+    if not (isinstance(value, ir.DenseFPElementsAttr) and value.is_splat):
+        return False
+    number = ir.FloatAttr(value.get_splat_value()).value
+    return number == 0.0 and math.copysign(1.0, number) == sign
+
+
 # ---- functions that XLA computes less accurately ------------------------------------------------
 
 
@@ -132,10 +203,15 @@ _Q: Final = (1.0, 630.0, 51975.0, 945945.0, 2027025.0)
 
 
 def _tanh(x: Term) -> Term:
-    """The hyperbolic tangent; XLA's errs by up to 7 ulp."""
-    a, z = abs(x), x * x
-    near = select(x.eq(0.0), x, x - x * (z * _horner(z, _P) / _horner(z, _Q)))  # keeps the sign of zero
-    return select(a < 0.625, near, x.sign() * (1.0 - 2.0 / ((2.0 * a).exp() + 1.0)))
+    """The hyperbolic tangent; XLA's errs by up to 7 ulp.
+
+    Both ranges share a division, and the exponential is that of the derivative, ``sech2``.
+    """
+    z, sign, e = x * x, x.sign(), (-2.0 * abs(x)).exp()
+    near = abs(x) < 0.625
+    top = select(near, x * (z * _horner(z, _P)), sign * (2.0 * e))
+    r = select(near, x, sign) - top / select(near, _horner(z, _Q), 1.0 + e)
+    return select(x.eq(0.0), x, r)  # keeps the sign of zero
 
 
 def _cbrt(x: Term) -> Term:

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from quabla import dtypes, errors
+from quabla.ops.into import Into, into_array
 from quabla.ops.types import Params, Shape, TensorType
 
 __all__ = ["REGISTRY", "Attribute", "Convention", "Op", "Sample", "define", "lookup"]
@@ -94,12 +95,14 @@ class Op:
         infer: ``(operand types, params) -> result type``; raises ValueError or TypeError with a message that
             names what came and what was wanted (the op's name and the user's line are added).
         kernel: ``(params, operand types) -> callable`` over NumPy arrays.
+        into: ``(params, operand types) -> Into or None``: the kernel, rounding included, in a form that writes into an
+            array. A kernel that is a ufunc, ``np.where`` or marked as a formula needs none.
         exact_f32: the kernel run in float32 already gives the float64 result rounded once, so nothing widens.
         may_alias: the kernel may return its operand or a view of it (default: every op that is not elementwise).
         ints: the op is defined for integer operands too, of one dtype; they wrap around.
         elementwise: operands broadcast against each other and each result element depends on its own operands only.
         partials: of an elementwise op, for each operand ``(operands, result, params) -> factor``; a factor is a
-            value or the number 0, 1 or -1. None for an operand that has no derivative.
+            value, the number 0, 1 or -1, or ``rules.Masked``. None for an operand that has no derivative.
         transpose: for an op that is linear in an operand, ``{operand: (cotangent, operands, params) -> cotangent}``.
             The linear operands' values must not be used, only their shapes.
         joint: the op is linear in its transposed operands together (``concat``), not in each alone (``matmul``).
@@ -131,6 +134,7 @@ class Op:
         *,
         infer: Callable[[Sequence[TensorType], Params], TensorType],
         kernel: Callable[[Params, Sequence[TensorType]], Kernel],
+        into: Callable[[Params, Sequence[TensorType]], Into | None] | None = None,
         attributes: tuple[Attribute, ...] = (),
         exact_f32: bool = False,
         ints: bool = False,
@@ -161,6 +165,7 @@ class Op:
         self.attributes: Final = attributes
         self.infer: Final = infer
         self.kernel: Final = kernel
+        self.into: Final = into
         self.exact_f32: Final = exact_f32
         self.ints: Final = ints
         self.elementwise: Final = elementwise
@@ -214,6 +219,16 @@ class Op:
         """The NumPy kernel for these types, widened to float64 where float32 alone would round more than once."""
         return self.prepared[(params, *types)][0]
 
+    def into_for(self, types: tuple[TensorType, ...], params: Params) -> Into | None:
+        """The kernel in a form that writes into an array; None where it has none."""
+        if self.into is not None:
+            return self.into(params, types)
+        return into_array(self.kernel(params, types), types, self.result_type(types, params), self.widens(types))
+
+    def widens(self, types: Sequence[TensorType]) -> bool:
+        """Whether the kernel runs on float64 copies of float32 operands."""
+        return not self.exact_f32 and any(t.dtype is dtypes.float32 for t in types)
+
 
 class Prepared(dict[tuple[Any, ...], tuple[Kernel, TensorType]]):
     """An op's kernels and the types of their results, by ``(params, *operand types)``; made when first asked for."""
@@ -229,7 +244,7 @@ class Prepared(dict[tuple[Any, ...], tuple[Kernel, TensorType]]):
         params, *types = key
         result = op.result_type(tuple(types), params)
         kernel = op.kernel(params, types)
-        if not op.exact_f32 and any(t.dtype is dtypes.float32 for t in types):
+        if op.widens(types):
             kernel = _widened(kernel, result.dtype.numpy)
         if len(self) > _CACHED:
             self.clear()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quabla.ops.dispatch import Value, apply
+from quabla.ops.masking import sum_of
 from quabla.ops.registry import Op
-from quabla.ops.rules import as_factor, sum_of, zeros
+from quabla.ops.rules import as_factor, zeros
 from quabla.ops.shaping import BROADCAST
 from quabla.ops.types import Params
 from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
