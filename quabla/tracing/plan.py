@@ -130,7 +130,7 @@ class Plan:
                 self.large_products += 1
             if size >= LARGE and op.elementwise:
                 self.elements[op.name] = self.elements.get(op.name, 0.0) + size
-            if size < least and not any([t.size >= least for t in types]):
+            if size < least and not any(t.size >= least for t in types):
                 steps.append((kernel, slots, out, drop))
                 continue
             dying = {
