@@ -8,7 +8,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.functions import math, statistics
-from quabla.functions.shape import moveaxis
+from quabla.functions.shape import moveaxis, squeeze
 from quabla.ops import elementwise, reductions
 from quabla.ops.arguments import axis_set
 from quabla.ops.dispatch import Value, apply, float_operand
@@ -73,7 +73,10 @@ def _vector_norm(v: Value, ord: float | str, axis: int, keepdims: bool) -> Value
         return reductions.sum(size, axis, keepdims)
     if ord == 0:
         return reductions.sum(math.not_equal(v, 0.0).astype(v.type.dtype), axis, keepdims)
-    return elementwise.power(reductions.sum(elementwise.power(size, float(ord)), axis, keepdims), 1.0 / ord)
+    scale = statistics.scale_of(v, (axis,))
+    total = reductions.sum(elementwise.power(elementwise.div(size, scale), float(ord)), axis, True)
+    result = elementwise.mul(elementwise.power(total, 1.0 / ord), scale)
+    return result if keepdims else squeeze(result, axis)
 
 
 def _matrix_norm(v: Value, ord: float | str, rows: int, columns: int, keepdims: bool) -> Value:

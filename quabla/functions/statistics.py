@@ -14,14 +14,14 @@ import numpy as np
 from quabla import errors
 from quabla.ops.arguments import axis_set
 from quabla.ops.casting import STOP_GRADIENT
-from quabla.ops.dispatch import Value, apply, bool_operand, full, scalar, weakly
-from quabla.ops.elementwise import ABS, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, SQRT, SUB, WHERE
+from quabla.ops.dispatch import Value, apply, bool_operand, cast, full, scalar, weakly
+from quabla.ops.elementwise import ABS, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, SQRT, SUB
 from quabla.ops.indexing import SLICE
 from quabla.ops.reductions import MAX, MEAN, MIN, SUM, count, kept, over_axes, reducible
 from quabla.ops.registry import Op
 from quabla.ops.selection import choose
 from quabla.ops.shaping import RESHAPE
-from quabla.ops.transcendental import EXP, LOG
+from quabla.ops.transcendental import EXP, LOG, LOG1P
 from quabla.ops.types import Shape
 
 __all__ = ["all", "any", "log_softmax", "logsumexp", "norm", "prod", "softmax", "std", "var"]
@@ -143,16 +143,22 @@ def _norm(x: Value, axes: Axes) -> Value:
         return apply(ABS, (x,))
     if not count(x.type.shape, axes):
         return _keeping(SUM, x, axes)
-    dtype = x.type.dtype
-    largest = _keeping(MAX, apply(ABS, (apply(STOP_GRADIENT, (x,)),)), axes)
-    # The scale and its reciprocal, a factor of the derivatives, must be normal numbers; near the limits of the dtype
-    # the scaled elements need not be close to 1.
-    limit = 2.0 ** (int(np.finfo(dtype.numpy).maxexp) - 3)
-    scale = apply(MAXIMUM, (apply(MINIMUM, (largest, scalar(limit, dtype))), scalar(1 / limit, dtype)))
-    # At the origin no scaling is needed, and squares of scaled tangents would overflow.
-    scale = choose(apply(COMPARE, (largest, scalar(0.0, dtype)), ("equal",)), 1.0, scale)
+    scale = scale_of(x, axes)
     scaled = apply(DIV, (x, scale))
     return apply(MUL, (apply(SQRT, (_keeping(SUM, apply(MUL, (scaled, scaled)), axes),)), scale))
+
+
+def scale_of(x: Value, axes: Axes) -> Value:
+    """About the largest magnitude over axes, which keep extent 1: a constant to derivatives, and 1 where all are 0.
+
+    The scale and its reciprocal, a factor of the derivatives, are normal numbers; near the limits of the dtype the
+    scaled elements need not be close to 1. At the origin squares of scaled tangents would overflow.
+    """
+    dtype = x.type.dtype
+    largest = _keeping(MAX, apply(ABS, (apply(STOP_GRADIENT, (x,)),)), axes)
+    limit = 2.0 ** (int(np.finfo(dtype.numpy).maxexp) - 3)
+    scale = apply(MAXIMUM, (apply(MINIMUM, (largest, scalar(limit, dtype))), scalar(1 / limit, dtype)))
+    return choose(apply(COMPARE, (largest, scalar(0.0, dtype)), ("equal",)), 1.0, scale)
 
 
 def _centred(x: Value, axes: Axes) -> Value:
@@ -219,11 +225,17 @@ def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Value:
     largest = _keeping(MAX, apply(STOP_GRADIENT, (v,)), axes)
     limit = float(np.finfo(dtype.numpy).max)
     finite = apply(MAXIMUM, (apply(MINIMUM, (largest, scalar(limit, dtype))), scalar(-limit, dtype)))
-    total = _keeping(SUM, apply(EXP, (apply(SUB, (v, finite)),)), axes)
-    # The largest element adds 1, so a total below that means that all are -inf: there the logarithm has no derivative.
-    one = scalar(1.0, dtype)
-    safe = apply(WHERE, (apply(COMPARE, (total, scalar(0.5, dtype)), ("less",)), one, total))
-    return _result(apply(LOG, (safe,)) + largest, v, shape)
+    above = _above_one(apply(SUB, (v, finite)), axes)
+    # Less than the 1 of the largest element means that all are -inf: there the logarithm has no derivative.
+    none = apply(COMPARE, (above, scalar(-0.5, dtype)), ("less",))
+    return _result(apply(LOG1P, (choose(none, 0.0, above),)) + largest, v, shape)
+
+
+def _above_one(shifted: Value, axes: Axes) -> Value:
+    """``sum(exp(shifted)) - 1`` for a largest element of 0, whose 1 would round off what the others add."""
+    peak = cast(apply(COMPARE, (shifted, scalar(0.0, shifted.type.dtype)), ("equal",)), shifted.type.dtype)
+    rest = _keeping(SUM, apply(SUB, (apply(EXP, (shifted,)), peak)), axes)
+    return rest + (_keeping(SUM, peak, axes) - 1.0)
 
 
 def _shifted(name: str, x: object, axis: object) -> tuple[Value, Value, Axes]:

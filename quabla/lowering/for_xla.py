@@ -16,6 +16,7 @@ __all__ = [
     "INACCURATE_BEFORE_0_12",
     "guard_products",
     "keep_barriers",
+    "keep_zeros",
     "select_short_branches",
     "split_broadcasts",
     "write_out",
@@ -125,6 +126,40 @@ def _is_short(ops: Sequence[Any]) -> bool:
         and all(math.prod(r.type.shape) <= FEW_ELEMENTS for r in o.results)
         for o in (op.operation for op in ops)
     )
+
+
+def keep_zeros(module: Any) -> None:
+    """Write ``x + 0.0`` and ``x - -0.0`` in place as ``0.0 - -x``, which XLA leaves alone.
+
+    As it reads a program XLA takes them for ``x`` (jaxlib 0.10 and 0.12), which differs at -0.0.
+    """
+    for name, sign in (("stablehlo.add", 1.0), ("stablehlo.subtract", -1.0)):
+        for op in _named(module, name):
+            a, b = op.operands
+            for x, zero in ((a, b), (b, a)) if sign > 0.0 else ((a, b),):
+                if _repeats_zero(zero, sign):
+                    t, loc, ip = x.type, op.location, ir.InsertionPoint(op)
+                    if sign < 0.0:
+                        zero = _create("stablehlo.negate", [t], [zero], loc=loc, ip=ip).result
+                    negated = _create("stablehlo.negate", [t], [x], loc=loc, ip=ip).result
+                    new = _create("stablehlo.subtract", [t], [zero, negated], loc=loc, ip=ip).result
+                    op.results[0].replace_all_uses_with(new)
+                    op.operation.erase()
+                    break
+
+
+def _repeats_zero(x: Any, sign: float) -> bool:
+    """Whether a value is a constant that repeats the float zero of a sign."""
+    made_by = x.owner
+    while not isinstance(made_by, ir.Block) and made_by.name == "stablehlo.broadcast_in_dim":
+        made_by = made_by.operands[0].owner
+    if isinstance(made_by, ir.Block) or made_by.name != "stablehlo.constant":
+        return False
+    value = made_by.attributes["value"]
+    if not (isinstance(value, ir.DenseFPElementsAttr) and value.is_splat):
+        return False
+    number = ir.FloatAttr(value.get_splat_value()).value
+    return number == 0.0 and math.copysign(1.0, number) == sign
 
 
 # ---- functions that XLA computes less accurately ------------------------------------------------

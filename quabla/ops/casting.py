@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
+from quabla.ops.eager import KnownBy, one
 from quabla.ops.into import Into, assigned
+from quabla.ops.masking import within_selection
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
 
@@ -73,7 +75,7 @@ def to_integers(x: Any, to: np.dtype[Any]) -> Any:
 
 def _cast_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value | None:
     to = operands[0].type.dtype
-    return cast(ct, to) if to.is_float and ct.type.dtype.is_float else None
+    return within_selection(ct, lambda x: cast(x, to)) if to.is_float and ct.type.dtype.is_float else None
 
 
 def _cast_fold(operands: Sequence[Value], params: Params) -> Value | None:
@@ -158,6 +160,7 @@ STOP_GRADIENT: Final = define(
 )
 
 
+@errors.hides_library_frames
 def astype(x: object, dtype: dtype) -> Value:
     """``x`` converted to ``dtype``.
 
@@ -175,8 +178,16 @@ def astype(x: object, dtype: dtype) -> Value:
         >>> qb.astype(qb.array([0.0, 0.5]), qb.bool_)
         Tensor([False,  True], dtype=bool)
     """
-    to = dtypes.check(dtype, "astype: dtype")
-    return apply(CAST, (as_value(x),), (to,))
+    try:
+        to = dtypes.check(dtype, "astype: dtype")
+        r = one(_KNOWN[to], x)
+        return apply(CAST, (as_value(x),), (to,)) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+_KNOWN: Final = KnownBy(lambda t, to: CAST.prepared[(to,), t])
 
 
 def stop_gradient(x: object) -> Value:

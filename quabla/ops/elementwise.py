@@ -15,14 +15,15 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.decompositions import Term, decomposed, select
-from quabla.ops.dispatch import Value, apply, cast, full, scalar
+from quabla.ops.dispatch import Value, apply, full, scalar
+from quabla.ops.eager import known_singles, one
 from quabla.ops.into import formula
+from quabla.ops.masking import negated
 from quabla.ops.records import (
     INF,
     NAN,
     REALS,
     STEP,
-    PartialSlope,
     binary_function,
     binary_op,
     infer_elementwise,
@@ -30,14 +31,14 @@ from quabla.ops.records import (
     unary_op,
 )
 from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import ones
+from quabla.ops.rules import Masked, ones
 from quabla.ops.selection import COMPARE, GREATER, WHERE, choose, compare, gt, test, where
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
 __all__ = [
-    "ABS", "ADD", "ATAN2", "CBRT", "CEIL", "COMPARE", "DIV", "FLOOR", "FMOD", "GREATER", "HYPOT", "MAXIMUM", "MINIMUM",
+    "ABS", "ADD", "ATAN2", "CBRT", "CEIL", "COMPARE", "DIRECTION", "DIV", "FLOOR", "FMOD", "GREATER", "HYPOT", "MAXIMUM", "MINIMUM",
     "MUL", "NEG", "POW", "POWI", "ROUND", "RSQRT", "SIGN", "SQRT", "SUB", "WHERE",
-    "abs", "add", "atan2", "cbrt", "ceil", "compare", "div", "floor", "fmod", "gt",
+    "abs", "add", "atan2", "cbrt", "ceil", "compare", "direction", "div", "floor", "fmod", "gt",
     "hypot", "maximum", "minimum", "mul", "neg", "power", "powi", "round", "rsqrt", "sign", "sqrt", "sub", "where",
 ]  # fmt: skip
 
@@ -87,7 +88,7 @@ def _fold_sub(operands: Sequence[Value], params: Params) -> Value | None:
 def _fold_mul(operands: Sequence[Value], params: Params) -> Value | None:
     x, y = operands
     if x is y:
-        return _squared_norm(x)
+        return apply(MUL, (*x.operands, *x.operands)) if x.op is ABS else _squared_norm(x)
     if x.op is NEG and y.op is NEG:
         return apply(MUL, (x.operands[0], y.operands[0]))
     for a, b in ((x, y), (y, x)):
@@ -184,26 +185,33 @@ ROUND: Final = unary_op(
 # ---- extrema ------------------------------------------------------------------------------------
 
 
-def _share(which: int) -> PartialSlope:
-    """1 for the operand that is the result, 1/2 each where both are, NaN where the result is NaN."""
+def _share(which: int, missing: str) -> Callable[[Value, Value, Value], Masked]:
+    """1 for the operand that is the result, 1/2 each where both are, NaN where the result is NaN.
 
-    def slope(x: Value, y: Value, r: Value) -> Value:
-        attained = [cast(apply(COMPARE, (v, r), ("equal",)), r.type.dtype) for v in (x, y)]
-        return attained[which] / (attained[0] + attained[1])
+    Args:
+        which: the operand.
+        missing: how an operand that is not the result compares with it; none does with NaN.
+    """
+
+    def slope(x: Value, y: Value, r: Value) -> Masked:
+        missed = apply(COMPARE, (y if which else x, r), (missing,))
+        undefined = apply(COMPARE, (r, r), ("not_equal",))
+        tied = choose(test(x, "equal", y), 0.5, full(r.type, 1.0))
+        return Masked(negated(missed), choose(undefined, scalar(NAN, r.type.dtype), tied))
 
     return slope
 
 
 MAXIMUM: Final = binary_op(
     "maximum", "The greater operand, NaN if either is; a tie shares the derivative equally.", np.maximum,
-    (_share(0), _share(1)), "stablehlo.maximum",
+    (_share(0, "less"), _share(1, "less")), "stablehlo.maximum",
     exact_f32=True, ints=True, ulps=0,
     conventions=(Convention("equal operands", "half to each", "symmetric in the operands", (2.0, 2.0), (0.5, 0.5)),),
     special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, 1.0), (INF, 1.0, INF)),
 )  # fmt: skip
 MINIMUM: Final = binary_op(
     "minimum", "The lesser operand, NaN if either is; a tie shares the derivative equally.", np.minimum,
-    (_share(0), _share(1)), "stablehlo.minimum",
+    (_share(0, "greater"), _share(1, "greater")), "stablehlo.minimum",
     exact_f32=True, ints=True, ulps=0,
     conventions=(Convention("equal operands", "half to each", "symmetric in the operands", (2.0, 2.0), (0.5, 0.5)),),
     special=((NAN, 1.0, NAN), (1.0, NAN, NAN), (-INF, 1.0, -INF), (INF, 1.0, 1.0)),
@@ -251,6 +259,8 @@ def _reshaped(x: Value) -> Value:
 
 def _fold_powi(operands: Sequence[Value], params: Params) -> Value | None:
     (x,), n = operands, params[0]
+    if n % 2 == 0 and x.op is ABS:  # has the derivatives of x**n at 0 too
+        return apply(POWI, x.operands, params)
     if n == 2:
         return _squared_norm(x)
     return None if n > 1 else x if n else ones(x.type)
@@ -350,7 +360,7 @@ def _fold_pow(operands: Sequence[Value], params: Params) -> Value | None:
     if y.splat == 1.0:
         return x
     if y.splat == 2.0:
-        return _squared_norm(x)
+        return apply(POW, (x.operands[0], y)) if x.op is ABS else _squared_norm(x)
     return ones(x.type) if y.splat == 0.0 else None
 
 
@@ -397,7 +407,7 @@ def powi(x: object, exponent: object) -> Value:
     return dispatch.unary(POWI, x, (int(exponent),))
 
 
-def power(x1: object, x2: object) -> Value:
+def power(x1: object, x2: Any) -> Value:
     """``x1 ** x2``, elementwise, with NumPy's broadcasting.
 
     A non-negative Python int as exponent gives exact integer powers (``powi``). Otherwise a negative base has a
@@ -412,9 +422,16 @@ def power(x1: object, x2: object) -> Value:
         >>> qb.power(qb.array([1.0, 2.0, 3.0]), 2)
         Tensor([1., 4., 9.], dtype=float64)
     """
+    if x2.__class__ is int and 0 <= x2 < len(_KNOWN_POWERS):
+        r = one(_KNOWN_POWERS[x2], x1)
+        if r is not None:
+            return r
     if isinstance(x2, (int, np.integer)) and not isinstance(x2, bool) and 0 <= x2 < 2**31:
         return dispatch.unary(POWI, x1, (int(x2),))
-    return dispatch.binary(POW, x1, x2)
+    return _pow(x1, x2)
+
+
+_KNOWN_POWERS: Final = tuple([known_singles(POWI, (n,)) for n in range(9)])
 
 
 # ---- roots --------------------------------------------------------------------------------------
@@ -457,29 +474,53 @@ CBRT: Final = unary_op(
 # ---- two-argument functions ---------------------------------------------------------------------
 
 
-def _zero_at_origin(r: Value) -> tuple[Value, Value]:
-    """Where a radius is 0, and the radius with 1 there: a quotient by it has no derivative to leak at the origin."""
-    at_origin = test(r, "equal", 0.0)
-    return at_origin, choose(at_origin, 1.0, r)
+def _radius(x: Value, y: Value) -> Value:
+    """The length of the vector, 1 at the origin: what is 0 there stays 0 divided by it."""
+    r = hypot(x, y)
+    return choose(test(r, "equal", 0.0), 1.0, r)
 
 
-def _hypot_slope(which: int) -> PartialSlope:
-    def slope(x: Value, y: Value, r: Value) -> Value:
-        at_origin, radius = _zero_at_origin(r)
-        return choose(at_origin, 0.0, (y if which else x) / radius)
+def _direction_kernel(x: Any, y: Any) -> Any:
+    r = np.hypot(x, y)
+    q = x / r
+    usual = (r > 1e-300) & (r < INF)
+    if usual.all():
+        return q
+    a, b = np.abs(x), np.abs(y)
+    m = np.maximum(a, b)
 
-    return slope
+    def scaled(v: Any, size: Any) -> Any:
+        beside_infinity = np.where(size == INF, np.copysign(1.0, v), 0.0)
+        return np.where(m == INF, beside_infinity, np.where(m == 0.0, 0.0, v / m))
+
+    p = scaled(x, a)
+    return np.where(usual, q, np.where(m == 0.0, 0.0, p / np.hypot(p, scaled(y, b))))
 
 
-def _atan2_slope(which: int) -> PartialSlope:
-    """Divided by the radius twice, because its square may overflow."""
+def _direction_formula(x: Term, y: Term) -> Term:
+    a, b = x.apply("abs"), y.apply("abs")
+    m = a.maximum(b)
+    infinite, origin = m.eq(INF), m.eq(0.0)
+    scale = select(origin, 1.0, m)
+    p, q = (select(infinite, select(s.eq(INF), v.sign(), 0.0), v / scale) for v, s in ((x, a), (y, b)))
+    return select(origin, 0.0, p / (p * p + q * q).sqrt())
 
-    def slope(y: Value, x: Value, r: Value) -> Value:
-        at_origin, radius = _zero_at_origin(hypot(x, y))
-        q = (y if which else x) / radius / radius
-        return choose(at_origin, 0.0, -q if which else q)
 
-    return slope
+#: The derivatives of hypot and atan2, and of itself to every order: differences of squares, whose digits cancel where one
+#: coordinate is much the larger, do not come up.
+DIRECTION: Final = binary_op(
+    "direction", "x1 over the length of the vector (x1, x2): the cosine of its angle; 0 at the origin.", _direction_kernel,
+    (
+        lambda x, y, r: direction(y, x) / _radius(x, y) * direction(y, x),
+        lambda x, y, r: -(r / _radius(x, y) * direction(y, x)),
+    ),
+    decomposed("direction", _direction_formula),
+    conventions=(Convention("the origin", "0", "agrees with hypot", (0.0, 0.0), (0.0, 0.0)),),
+    special=(
+        (0.0, 0.0, 0.0), (3.0, -4.0, 0.6), (-0.0, 1.0, -0.0), (INF, 1.0, 1.0), (-INF, 1.0, -1.0), (1.0, INF, 0.0),
+        (INF, INF, math.sqrt(0.5)), (NAN, 1.0, NAN), (1.0, NAN, NAN), (1e308, 0.0, 1.0),
+    ),
+)  # fmt: skip
 
 
 def _hypot_formula(x: Term, y: Term) -> Term:
@@ -492,7 +533,7 @@ def _hypot_formula(x: Term, y: Term) -> Term:
 
 HYPOT: Final = binary_op(
     "hypot", "The length of the vector (x1, x2), without overflow; its derivatives at the origin are 0.", np.hypot,
-    (_hypot_slope(0), _hypot_slope(1)), decomposed("hypot", _hypot_formula), ulps=1.0,
+    (lambda x, y, r: direction(x, y), lambda x, y, r: direction(y, x)), decomposed("hypot", _hypot_formula), ulps=1.0,
     conventions=(Convention("the origin", "0", "agrees with abs", (0.0, 0.0), (0.0, 0.0)),),
     special=(
         (0.0, 0.0, 0.0), (-0.0, -0.0, 0.0), (3.0, -4.0, 5.0), (INF, NAN, INF), (NAN, -INF, INF), (-INF, 1.0, INF),
@@ -501,7 +542,11 @@ HYPOT: Final = binary_op(
 )  # fmt: skip
 ATAN2: Final = binary_op(
     "atan2", "The angle of the vector (x2, x1), from -pi to pi; its derivatives at the origin are 0.", np.arctan2,
-    (_atan2_slope(0), _atan2_slope(1)), "stablehlo.atan2", ulps=1.0,
+    (
+        lambda y, x, r: direction(x, y) / _radius(x, y),
+        lambda y, x, r: -(direction(y, x) / _radius(x, y)),
+    ),
+    "stablehlo.atan2", ulps=1.0,
     conventions=(Convention("the origin", "0", "agrees with hypot", (0.0, 0.0), (0.0, 0.0)),),
     special=(
         (0.0, -0.0, math.pi), (-0.0, -0.0, -math.pi), (0.0, 0.0, 0.0), (-0.0, 0.0, -0.0), (0.0, -1.0, math.pi),
@@ -541,6 +586,7 @@ minimum: Final = binary_function(MINIMUM, (1.0, 2.0, "1."))
 sqrt: Final = unary_function(SQRT, (2.0, "1.41421356"))
 rsqrt: Final = unary_function(RSQRT)
 cbrt: Final = unary_function(CBRT, (27.0, "3."))
+direction: Final = binary_function(DIRECTION)
 hypot: Final = binary_function(HYPOT, (3.0, 4.0, "5."))
 atan2: Final = binary_function(ATAN2, (1.0, -1.0, "2.35619449"))
 fmod: Final = binary_function(FMOD, (-5.5, 2.0, "-1.5"))

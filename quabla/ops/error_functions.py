@@ -1,4 +1,4 @@
-"""The error functions, accurate to two units in the last place.
+"""The error functions and the normal distribution, accurate to two units in the last place.
 
 NumPy has none, and SciPy's err by up to ten units. One formula serves Python floats, NumPy arrays and StableHLO.
 
@@ -6,6 +6,9 @@ Near the origin ``erf(x) / x`` is a rational function of the square of x, and ar
 erfc. Beyond, ``erfc(x) = exp(-x**2 - c + R(1 / x**2)) / x``, a form of W. J. Cody, "Rational Chebyshev approximations for
 the error function", Math. Comp. 23 (1969), with a constant c that keeps R small. ``tools/error_functions.py`` computes
 the coefficients.
+
+The normal distribution function of x is ``erfc(-x / sqrt(2)) / 2``, but rounding that argument would cost x**2 / 2 units:
+the quotient carries its rounding error along, and the tail is computed from the square of x itself.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 from quabla.ops.decompositions import ARRAYS, Arithmetic, Number, Term, arithmetic_of, decomposed, select
 from quabla.ops.registry import Kernel
 
-__all__ = ["erf", "erfc", "kernel", "lowering"]
+__all__ = ["bell", "erf", "erfc", "kernel", "lowering", "normal_cdf"]
 
 #: ``(x, |x|) -> value``.
 Piece = Callable[[Number, Number], Number]
@@ -79,6 +82,8 @@ _FARTHER: Final = (
 _ERFC_ONE: Final = (0.15729920705028513, -2.954563826510312e-18)
 #: erfc is 0 in every dtype from here on.
 _END: Final = 30.0
+#: So is ``erfc(x / sqrt(2)) / 2``.
+_END_HALVED: Final = 42.0
 #: erf is 1 in every dtype from here on.
 _ONE: Final = 6.0
 #: Keep what is small beside the result a normal number.
@@ -102,22 +107,32 @@ def _excess(x: Number) -> Number:
     return x * _rational(x * x, _NEAR)
 
 
-def _around_one(a: Number) -> Number:
-    """``erfc(a)`` for ``a`` from 0.75 to 1.125."""
-    s = a - 1.0
+def _around_one(a: Number, low: Number = 0.0) -> Number:
+    """``erfc(a + low)`` for ``a`` from 0.75 to 1.125."""
+    s = (a - 1.0) + low
     return _ERFC_ONE[0] - (s * _rational(s, _CHORD) - _ERFC_ONE[1])
 
 
-def _tail(a: Number, m: Arithmetic) -> Number:
-    """``erfc(a)`` from 1.125 on."""
-    a = m.minimum(a, _END)
-    # The leading bits of a, so many that their square is exact; adding and subtracting rounds the others away.
-    shift = 1.5 * 2.0 ** (32 if m.digits == 53 else 16)
+def _split(a: Number, m: Arithmetic) -> tuple[Number, Number]:
+    """The leading bits of ``a``, so many that their square is exact, and the others; ``a`` is below 64."""
+    shift = 1.5 * 2.0 ** (32 if m.digits == 53 else 16)  # adding and subtracting it rounds the others away
     lead = (a + shift) - shift
-    rest = a - lead
-    nearer, t, square = a < 2.5, 1.0 / (a * a), lead * lead
-    e = m.exp(m.where(nearer, -0.6875 - square, -0.5625 - square)) * _UP
-    r = m.where(nearer, _rational(t, _FAR), _rational(t, _FARTHER)) - rest * (lead + a)
+    return lead, a - lead
+
+
+def _tail(a: Number, m: Arithmetic, *, halved: bool = False) -> Number:
+    """``erfc(a)`` from 1.125 on; halved, ``erfc(a / sqrt(2)) / 2`` from 1.59 on."""
+    a = m.minimum(a, _END_HALVED if halved else _END)
+    lead, rest = _split(a, m)
+    square, other, t = lead * lead, lead + a, 1.0 / (a * a)
+    shift = 0.0
+    if halved:  # the factor 1 / sqrt(2) is divided between the exponents
+        square, other, t, shift = 0.5 * square, 0.5 * other, 2.0 * t, 0.34375
+    nearer = a < (2.5 * math.sqrt(2.0) if halved else 2.5)
+    e = m.exp(m.where(nearer, (-0.6875 - shift) - square, (-0.5625 - shift) - square)) * _UP
+    r = m.where(nearer, _rational(t, _FAR), _rational(t, _FARTHER)) - rest * other
+    if halved:
+        r = r + (shift - 0.5 * math.log(2.0))
     # The rounding error of the quotient would be one too many: it is measured with the quotient in two halves, whose
     # products by the leading bits are exact (T. J. Dekker, Numer. Math. 18, 1971).
     q = e / a
@@ -169,6 +184,50 @@ def erfc(m: Arithmetic) -> Pieces:
         (1.125, lambda x, a: outer(x, _around_one(a))),
         (math.inf, lambda x, a: outer(x, _tail(a, m))),
     )
+
+
+_ROOT: Final = math.sqrt(0.5)
+#: What that double lacks, and its leading 26 bits.
+_ROOT_LOW: Final = -4.833646656726457e-17
+_ROOT_LEAD: Final = math.ldexp(round(math.ldexp(_ROOT, 26)), -26)
+
+
+def _over_root_two(x: Number, m: Arithmetic) -> tuple[Number, Number]:
+    """``x / sqrt(2)`` rounded, and its rounding error."""
+    high = x * _ROOT
+    lead, rest = _split(x, m)
+    missed = (lead * _ROOT_LEAD - high) + (rest * _ROOT_LEAD + x * (_ROOT - _ROOT_LEAD))
+    return high, missed + x * _ROOT_LOW
+
+
+def normal_cdf(m: Arithmetic) -> Pieces:
+    """The standard normal distribution function."""
+
+    def near(x: Number, a: Number) -> Number:
+        y, low = _over_root_two(x, m)
+        y_excess = _excess(y) + low
+        return m.where(x > -0.36, 0.5 + 0.5 * (y + y_excess), 0.5 * (0.5 - ((-0.5 - y) - y_excess)))
+
+    def outer(x: Number, r: Number) -> Number:
+        return m.where(x > 0.0, 1.0 - r, r)
+
+    return (
+        (1.06, near),
+        (1.59, lambda x, a: outer(x, 0.5 * _around_one(*_over_root_two(a, m)))),
+        (math.inf, lambda x, a: outer(x, _tail(a, m, halved=True))),
+    )
+
+
+def bell(m: Arithmetic) -> Pieces:
+    """``exp(-x**2 / 2)``."""
+
+    def formula(x: Number, a: Number) -> Number:
+        a = m.minimum(a, _END_HALVED)
+        lead, rest = _split(a, m)
+        e = m.exp(-0.5 * (lead * lead)) * _UP
+        return (e + e * m.expm1(-0.5 * (rest * (lead + a)))) * _DOWN
+
+    return ((math.inf, formula),)
 
 
 # ---- kinds of numbers ---------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
 from quabla.ops.dispatch import Value, apply, as_value, full, is_value, promote, weakly
 from quabla.ops.into import Into
+from quabla.ops.masking import added, moved
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import mapped_size, moved, with_mapped_axis, zeros
+from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
 from quabla.ops.shaping import CONCAT, PAD, apply_weakly, is_zero
 from quabla.ops.types import Params, TensorType
 
@@ -257,7 +258,11 @@ GATHER: Final = define(
         into=_gather_into,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: apply(SCATTER_ADD, (zeros(operands[0].type), ct), params)},
+        transpose={
+            0: lambda ct, operands, params: added(
+                ct, lambda x: apply(SCATTER_ADD, (zeros(operands[0].type), x), params)
+            )
+        },
         batch=lambda xs, mapped, params: apply(GATHER, (xs[0],), (params[0] + 1, params[1])),
         stablehlo=_gather_stablehlo,
         fold=_gather_fold,

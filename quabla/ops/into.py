@@ -215,18 +215,18 @@ def _recorded(kernel: Callable[..., Any], types: Sequence[TensorType], result: T
 
     for k, step in enumerate(recording.steps):
         done = [i for i in set(step.operands) if last[i] == k and i >= len(given) and i not in recording.constants]
-        selects = step.call is _select
-        if selects:  # needs an array of its own, and the result must not be an operand
+        extra: list[int] = []
+        if step.call is _select:  # needs an array of its own, and the result must not be an operand
             r = take(recording.dtypes[step.result])
-            extra = recording.value(scratch[r])
-            places[extra] = len(given) + r
-            recording.steps[k] = step._replace(operands=(*step.operands, extra))
+            extra.append(recording.value(scratch[r]))
+            places[extra[0]] = len(given) + r
+            recording.steps[k] = step._replace(operands=(*step.operands, *extra))
         else:
             free.extend(places[i] - len(given) for i in done)
         if step.result != found:
             places[step.result] = len(given) + take(recording.dtypes[step.result])
-        if selects:
-            free.extend(places[i] - len(given) for i in (*done, extra))
+        if extra:
+            free.extend(places[i] - len(given) for i in (*done, *extra))
     out = places[found] = len(given) + len(scratch)
     for n, i in enumerate(recording.constants):
         places[i] = out + 1 + n

@@ -11,6 +11,7 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops.blas import on_one_thread
 from quabla.ops.dispatch import Value, apply, promote, weakly
+from quabla.ops.eager import LONG_WAY, Found, Known, two
 from quabla.ops.into import Into, assigned
 from quabla.ops.registry import Kernel, Op, Sample, define
 from quabla.ops.rules import align, unbroadcast
@@ -154,6 +155,7 @@ MATMUL: Final = define(
 )
 
 
+@errors.hides_library_frames
 def matmul(x1: object, x2: object) -> Value:
     """Matrix product by NumPy's rules.
 
@@ -172,6 +174,15 @@ def matmul(x1: object, x2: object) -> Value:
         >>> qb.matmul(qb.array([[1.0, 2.0], [3.0, 4.0]]), qb.array([1.0, 1.0]))
         Tensor([3., 7.], dtype=float64)
     """
+    try:
+        r = two(known_products, x1, x2)
+        return _matmul(x1, x2) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+def _matmul(x1: object, x2: object) -> Value:
     (a, b), weak = promote("matmul", x1, x2)
     if a.type.ndim > 1 and b.type.ndim > 1:
         return weakly(product(a, b), weak)
@@ -189,3 +200,26 @@ def matmul(x1: object, x2: object) -> Value:
     r = product(a, b)
     *stack, p, q = r.type.shape
     return weakly(apply(RESHAPE, (r,), ((*stack, *(() if row else (p,)), *(() if column else (q,))),)), weak)
+
+
+def _of_matrices(types: tuple[TensorType, TensorType]) -> Found:
+    a, b = types
+    fit = a.dtype is b.dtype and a.dtype.is_float and a.ndim > 1 and b.ndim > 1
+    return MATMUL.prepared[(), a, b] if fit else LONG_WAY
+
+
+def _of_vectors(types: tuple[TensorType, TensorType]) -> Found:
+    """Also of vectors, for which the kernel of two matrices serves: NumPy takes a vector for a row or a column too."""
+    a, b = types
+    if a.ndim > 1 and b.ndim > 1:
+        return _of_matrices(types)
+    if not 1 <= a.ndim <= 2 or not 1 <= b.ndim <= 2 or a.shape[-1] != b.shape[0]:
+        return LONG_WAY
+    kernel, _ = _of_matrices((a.with_shape((1, *a.shape)[-2:]), b.with_shape((*b.shape, 1)[:2])))
+    if kernel is np.matmul and a.ndim == b.ndim:
+        kernel = np.dot  # the same sum, without what a ufunc costs
+    return kernel, a.with_shape((*a.shape[:-1], *b.shape[1:]))
+
+
+known_matrices: Final = Known(_of_matrices)
+known_products: Final = Known(_of_vectors)

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from math import nan, prod
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
+from quabla.ops.eager import LONG_WAY, Found, KnownBy, one, takes
 from quabla.ops.into import Into, assigned
+from quabla.ops.masking import added, moved, within_selection
 from quabla.ops.records import INTS
-from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import selected_operand, within_selection, zeros
+from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
+from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, apply_weakly, is_zero, reshaped
 from quabla.ops.types import Params, Shape, TensorType
 
@@ -45,10 +48,7 @@ def spread(x: Value, t: TensorType, axes: tuple[int, ...]) -> Value:
     def repeat(v: Value) -> Value:
         return apply(BROADCAST, (apply(RESHAPE, (v,), (kept(t.shape, axes),)),), (t.shape,))
 
-    if selected_operand(x) is None:
-        return repeat(x)
-    # The selection stays outside; see quabla.ops.rules.
-    return apply(REGISTRY["where"], tuple([repeat(apply(BROADCAST, (v,), (x.type.shape,))) for v in x.operands]))
+    return moved(x, repeat)
 
 
 def _reduced(types: Sequence[TensorType], params: Params) -> TensorType:
@@ -355,7 +355,9 @@ CUMSUM: Final = define(
         into=_cumsum_into,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: apply(CUMSUM, (ct,), (params[0], not params[1]))},
+        transpose={
+            0: lambda ct, operands, params: added(ct, lambda x: apply(CUMSUM, (x,), (params[0], not params[1])))
+        },
         batch=lambda xs, mapped, params: apply(CUMSUM, (xs[0],), (params[0] + 1, params[1])),
         stablehlo=_cumsum_stablehlo,
         fold=_cumsum_fold,
@@ -422,6 +424,35 @@ def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
     return reshaped(r, kept(v.type.shape, axes)) if keepdims else r
 
 
+def _at_once(op: Op) -> Callable[[F], F]:
+    """Give a reduction the short way for Tensors."""
+
+    def work_out(type: TensorType, axis: int | None) -> Found:
+        if not takes(op, type.dtype):
+            return LONG_WAY
+        return op.prepared[(axis_set(op.name, axis, type.ndim),), type]
+
+    known = KnownBy(work_out)
+
+    def decorated(long: Any) -> Any:
+        @wraps(long)
+        def function(x: object, axis: Any = None, keepdims: bool = False) -> Value:
+            try:
+                if (axis is None or axis.__class__ is int) and not keepdims:
+                    r = one(known[axis], x)
+                    if r is not None:
+                        return r
+                return long(x, axis, keepdims)
+            except Exception as e:
+                errors.hide_library_frames(e)
+                raise
+
+        return errors.hides_library_frames(function)
+
+    return decorated
+
+
+@_at_once(SUM)
 @over_axes("bool arrays")
 def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The sum over axes; float32 values are added in float64 and the result rounded once, ints keep their dtype.
@@ -434,6 +465,7 @@ def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(SUM, x, axis, keepdims)
 
 
+@_at_once(MEAN)
 @over_axes("bool arrays")
 def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The arithmetic mean over axes; NaN of no elements.
@@ -446,6 +478,7 @@ def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MEAN, x, axis, keepdims)
 
 
+@_at_once(MAX)
 @over_axes("bool arrays", "no elements")
 def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The largest element along axes, NaN if there is one. Ties share the derivative equally.
@@ -458,6 +491,7 @@ def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MAX, x, axis, keepdims)
 
 
+@_at_once(MIN)
 @over_axes("bool arrays", "no elements")
 def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The smallest element along axes, NaN if there is one. Ties share the derivative equally.

@@ -102,7 +102,7 @@ class Op:
         ints: the op is defined for integer operands too, of one dtype; they wrap around.
         elementwise: operands broadcast against each other and each result element depends on its own operands only.
         partials: of an elementwise op, for each operand ``(operands, result, params) -> factor``; a factor is a
-            value or the number 0, 1 or -1. None for an operand that has no derivative.
+            value, the number 0, 1 or -1, or ``rules.Masked``. None for an operand that has no derivative.
         transpose: for an op that is linear in an operand, ``{operand: (cotangent, operands, params) -> cotangent}``.
             The linear operands' values must not be used, only their shapes.
         joint: the op is linear in its transposed operands together (``concat``), not in each alone (``matmul``).
@@ -115,6 +115,8 @@ class Op:
         fold: ``(operands, params) -> value or None``: an equal, simpler value, tried when a node is made.
         differentiable: False for ops whose derivative is zero by definition.
         refusal: what is wrong with an operand where the kernel gives NaN, for ops that raise it when not compiled.
+        recognized: expressions in the result may have derivatives that it has not, so they are looked for before a body is
+            differentiated.
         samples: small applications for generated tests.
         special: ``(inputs, result)`` pairs at signed zeros, infinities, NaN and edges.
         domain: of an elementwise op, the interval of each operand outside of which the result is NaN.
@@ -148,6 +150,7 @@ class Op:
         fold: Callable[..., Any] | None = None,
         differentiable: bool = True,
         refusal: str = "",
+        recognized: bool = False,
         samples: tuple[Sample, ...] = (),
         special: tuple[tuple[tuple[float, ...], float], ...] = (),
         domain: tuple[tuple[float, float], ...] = (),
@@ -177,6 +180,7 @@ class Op:
         self.fold: Final = fold
         self.differentiable: Final = differentiable
         self.refusal: Final = refusal
+        self.recognized: Final = recognized
         self.samples: Final = samples
         self.special: Final = special
         self.domain: Final = domain

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
+from quabla.ops.eager import LONG_WAY, Found, Known, three
 from quabla.ops.into import Into
+from quabla.ops.masking import chosen, negated, selected
 from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import unbroadcast, within_selection, zeros
+from quabla.ops.rules import unbroadcast
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
 __all__ = ["COMPARE", "GREATER", "WHERE", "choose", "compare", "gt", "test", "where"]
@@ -126,13 +128,19 @@ def _broadcast(x: Value, type: TensorType) -> Value:
     return apply(BROADCAST, (x,), (type.shape,))
 
 
+def _where_jvp(
+    operands: Sequence[Value], tangents: Sequence[Value | None], result: Value, params: Params
+) -> Value | None:
+    mask, (_, x, y) = operands[0], tangents
+    if x is None:
+        return None if y is None else selected(negated(mask), y, result.type)
+    return selected(mask, x, result.type) if y is None else chosen(mask, x, y)
+
+
 def _where_transpose(branch: int) -> Callable[..., Any]:
     def transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
-        def kept(x: Value) -> Value:
-            none = zeros(ct.type)
-            return apply(WHERE, (operands[0], *((x, none) if branch == 1 else (none, x))))
-
-        return unbroadcast(within_selection(ct, kept), operands[branch].type.shape)
+        mask = operands[0] if branch == 1 else negated(operands[0])
+        return unbroadcast(selected(mask, ct, ct.type), operands[branch].type.shape)
 
     return transpose
 
@@ -146,6 +154,7 @@ WHERE: Final = define(
         kernel=lambda params, types: np.where,
         exact_f32=True,
         elementwise=True,
+        jvp=_where_jvp,
         transpose={1: _where_transpose(1), 2: _where_transpose(2)},
         joint=True,
         stablehlo="stablehlo.select",
@@ -193,6 +202,7 @@ def _is_bool(x: Any) -> bool:
     return not is_number(x) and as_value(x).type.dtype.is_bool
 
 
+@errors.hides_library_frames
 def where(mask: object, on_true: Any, on_false: Any) -> Value:
     """``on_true`` where ``mask`` holds, else ``on_false``, elementwise.
 
@@ -211,6 +221,15 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
         >>> qb.where(qb.array([True, False]), qb.array([1.0, 2.0]), 0.0)
         Tensor([1., 0.], dtype=float64)
     """
+    try:
+        r = three(_known, mask, on_true, on_false)
+        return _where(mask, on_true, on_false) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+def _where(mask: object, on_true: Any, on_false: Any) -> Value:
     m = as_value(mask)
     if not m.type.dtype.is_bool:
         m = test(m, "not_equal", 0.0)
@@ -220,6 +239,14 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
     (x, y), weak = promote("where", on_true, on_false, ints=True)
     r = apply(WHERE, (m, x, y))
     return weakly(r, True) if weak else r
+
+
+def _work_out(types: tuple[TensorType, ...]) -> Found:
+    mask, x, y = types
+    return WHERE.prepared[((), *types)] if mask.dtype.is_bool and x.dtype is y.dtype else LONG_WAY
+
+
+_known: Final = Known(_work_out)
 
 
 def _all_bool(*branches: Any) -> bool:

@@ -15,9 +15,11 @@ from quabla import dtypes, errors
 from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_ints
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
+from quabla.ops.eager import is_tensor, with_elements
 from quabla.ops.into import Into, assigned
+from quabla.ops.masking import moved
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
-from quabla.ops.rules import mapped_size, moved, unbroadcast, with_mapped_axis, zeros
+from quabla.ops.rules import mapped_size, unbroadcast, with_mapped_axis, zeros
 from quabla.ops.types import Params, Shape, TensorType, tensor_type
 
 __all__ = [
@@ -96,7 +98,7 @@ RESHAPE: Final = define(
 )
 
 
-def reshape(x: object, shape: object) -> Value:
+def reshape(x: Any, shape: Any) -> Value:
     """``x`` with its elements in row-major order under another shape.
 
     Args:
@@ -111,6 +113,14 @@ def reshape(x: object, shape: object) -> Value:
         >>> qb.reshape(qb.array([1.0, 2.0, 3.0, 4.0]), (2, -1)).shape
         [2, 2]
     """
+    if is_tensor(x) and shape.__class__ is tuple:
+        try:
+            array = x.data.reshape(shape)
+        except (TypeError, ValueError):
+            pass  # what follows says what is wrong
+        else:
+            if min(shape, default=0) >= -1:  # NumPy takes any negative extent for -1
+                return with_elements(x, array)
     v = as_value(x)
     target = shape_tuple("reshape", shape)
     if -1 in target:
@@ -121,12 +131,12 @@ def reshape(x: object, shape: object) -> Value:
                 f"{errors.at_user_line()}"
             )
         target = tuple([v.type.size // known if n == -1 else n for n in target])
-    return reshaped(v, target)
+    return apply_weakly(RESHAPE, v, (target,))
 
 
 def reshaped(x: Value, shape: Sequence[int]) -> Value:
     """``x`` with a shape that is known to fit."""
-    return apply_weakly(RESHAPE, x, (tuple(shape),))
+    return with_elements(x, x.data.reshape(shape)) if is_tensor(x) else apply_weakly(RESHAPE, x, (tuple(shape),))
 
 
 # ---- broadcast ----------------------------------------------------------------------------------
@@ -288,7 +298,7 @@ TRANSPOSE: Final = define(
 )
 
 
-def transpose(x: object, axes: object = None) -> Value:
+def transpose(x: Any, axes: object = None) -> Value:
     """``x`` with its axes permuted.
 
     Args:
@@ -303,6 +313,8 @@ def transpose(x: object, axes: object = None) -> Value:
         >>> qb.transpose(qb.array([[1.0, 2.0]])).shape
         [2, 1]
     """
+    if axes is None and is_tensor(x):
+        return with_elements(x, x.data.T)
     v = as_value(x)
     rank = v.type.ndim
     if axes is None:
@@ -389,6 +401,7 @@ CONCAT: Final = define(
 )
 
 
+@errors.hides_library_frames
 def concat(matrices: object, axis: object) -> Value:
     """Arrays joined along an axis that they have.
 
@@ -405,9 +418,13 @@ def concat(matrices: object, axis: object) -> Value:
         >>> qb.concat([qb.ones(1), qb.zeros(2)], axis=0).tolist()
         [1.0, 0.0, 0.0]
     """
-    values = array_list("concat", matrices)
-    i = axis_index("concat", axis, values[0].type.ndim)
-    return apply(CONCAT, tuple(values), (i,))
+    try:
+        values = array_list("concat", matrices)
+        i = axis_index("concat", axis, values[0].type.ndim)
+        return apply(CONCAT, tuple(values), (i,))
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
 
 
 # ---- pad ----------------------------------------------------------------------------------------
@@ -462,7 +479,8 @@ def _pad_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Valu
     low, high, interior = params
     for axis, n in enumerate(operands[0].type.shape):
         if low[axis] or high[axis] or interior[axis]:
-            ct = apply(REGISTRY["slice"], (ct,), (axis, low[axis] if n else 0, n, interior[axis] + 1))
+            window = (axis, low[axis] if n else 0, n, interior[axis] + 1)
+            ct = moved(ct, lambda x, p=window: apply(REGISTRY["slice"], (x,), p))
     return ct
 
 
@@ -543,7 +561,7 @@ def _triangle(name: str, summary: str, kernel: Callable[[Any], Any], direction: 
         kernel=lambda params, types: kernel,
         exact_f32=True,
         may_alias=False,
-        transpose={0: lambda ct, operands, params: of_same_kind(ct)},
+        transpose={0: lambda ct, operands, params: moved(ct, of_same_kind)},
         batch=lambda xs, mapped, params: of_same_kind(xs[0]),
         stablehlo=stablehlo,
         fold=lambda operands, params: operands[0] if operands[0].op is op or is_zero(operands[0]) else None,

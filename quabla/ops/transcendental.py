@@ -11,13 +11,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla.ops import error_functions
+from quabla.ops import elementwise, error_functions
 from quabla.ops.decompositions import ARRAYS, Arithmetic, Number, Term, arithmetic_of, decomposed, select
 from quabla.ops.dispatch import Value
 from quabla.ops.elementwise import cbrt, hypot, powi, rsqrt, sqrt
 from quabla.ops.into import formula
 from quabla.ops.records import INF, NAN, unary_function, unary_op
 from quabla.ops.registry import Op
+from quabla.ops.selection import choose, test
 from quabla.ops.shaping import stop_gradient
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "ARCSINH",
     "ARCTAN",
     "ARCTANH",
+    "BELL",
     "COS",
     "COSH",
     "ERF",
@@ -38,6 +40,7 @@ __all__ = [
     "LOG2",
     "LOG10",
     "LOGISTIC",
+    "NORMAL_CDF",
     "SECH2",
     "SIN",
     "SINH",
@@ -50,6 +53,7 @@ __all__ = [
     "arcsinh",
     "arctan",
     "arctanh",
+    "bell",
     "cbrt",
     "cos",
     "cosh",
@@ -61,6 +65,7 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
+    "normal_cdf",
     "sech2",
     "sigmoid",
     "sin",
@@ -281,19 +286,42 @@ LOG10: Final = _log_in_base("log10", 10.0, math.log10(math.e), np.log10)
 # ---- error functions ----------------------------------------------------------------------------
 
 _TWO_OVER_SQRT_PI: Final = 2.0 / math.sqrt(_PI)
+_ONE_OVER_SQRT_TWO_PI: Final = 1.0 / math.sqrt(2.0 * _PI)
+
+#: bell is 0 in every dtype from here on, and so is its product by any power of a number.
+_BELL_ENDS: Final = 42.0
+
+
+def _bell_slope(x: Value, r: Value) -> Value:
+    """``-x bell(x)``, with a factor that does not grow where the other one is 0."""
+    return -choose(test(elementwise.abs(x), "greater", _BELL_ENDS), 0.0, x) * r
 
 
 def _gaussian(x: Value) -> Value:
-    return _TWO_OVER_SQRT_PI * exp(-(x * x))
+    """``2 / sqrt(pi) exp(-x**2)``, where rounding the exponent would cost ``x**2`` units in the last place."""
+    b = bell(x)
+    return _TWO_OVER_SQRT_PI * (b * b)
 
 
 ERF: Final = unary_op(
-    "erf", "The error function.", error_functions.kernel(error_functions.erf), lambda x, r: _gaussian(x), error_functions.lowering("erf", error_functions.erf),
-    special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
+    "erf", "The error function.", error_functions.kernel(error_functions.erf), lambda x, r: _gaussian(x),
+    error_functions.lowering("erf", error_functions.erf), special=(*_ODD, (INF, 1.0), (-INF, -1.0)),
 )  # fmt: skip
 ERFC: Final = unary_op(
-    "erfc", "The complementary error function, 1 - erf(x).", error_functions.kernel(error_functions.erfc), lambda x, r: -_gaussian(x),
-    error_functions.lowering("erfc", error_functions.erfc), special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0)),
+    "erfc", "The complementary error function, 1 - erf(x).", error_functions.kernel(error_functions.erfc),
+    lambda x, r: -_gaussian(x), error_functions.lowering("erfc", error_functions.erfc),
+    special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0)),
+)  # fmt: skip
+NORMAL_CDF: Final = unary_op(
+    "normal_cdf", "The standard normal distribution function, erfc(-x / sqrt(2)) / 2.",
+    error_functions.kernel(error_functions.normal_cdf), lambda x, r: _ONE_OVER_SQRT_TWO_PI * bell(x),
+    error_functions.lowering("normal_cdf", error_functions.normal_cdf),
+    special=((0.0, 0.5), (-0.0, 0.5), (INF, 1.0), (-INF, 0.0)),
+)  # fmt: skip
+BELL: Final = unary_op(
+    "bell", "exp(-x**2 / 2): the derivative of normal_cdf but for a factor.",
+    error_functions.kernel(error_functions.bell), _bell_slope, error_functions.lowering("bell", error_functions.bell),
+    special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0)),
 )  # fmt: skip
 
 
@@ -322,3 +350,5 @@ log2: Final = unary_function(LOG2, (8.0, "3."))
 log10: Final = unary_function(LOG10, (1000.0, "3."))
 erf: Final = unary_function(ERF, (0.5, "0.52049988"))
 erfc: Final = unary_function(ERFC, (0.5, "0.47950012"))
+normal_cdf: Final = unary_function(NORMAL_CDF)
+bell: Final = unary_function(BELL)

@@ -40,6 +40,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.mlir import ir, read_type
+from quabla.runtime import forks
 
 __all__ = ["Step", "compile", "compile_step", "has_exact_arithmetic"]
 
@@ -103,6 +104,9 @@ def _ready() -> _Client:
             client = _client
             if client is None:
                 client = _client = _Client()
+                forks.watch()
+    if forks.process.lost:
+        raise errors.QuablaError(forks.LOST)
     return client
 
 
@@ -159,6 +163,7 @@ class _Client:
             INACCURATE_BEFORE_0_12,
             guard_products,
             keep_barriers,
+            keep_zeros,
             select_short_branches,
             split_broadcasts,
             write_out,
@@ -172,6 +177,7 @@ class _Client:
             _alias(module, state)
         keep_barriers(module)
         select_short_branches(module)
+        keep_zeros(module)
         split_broadcasts(module)
         if call_lapack(module):
             self._offer_lapack()
@@ -291,7 +297,13 @@ class Step:
 
     @contextmanager
     def errors(self) -> Generator[None]:
-        """XLA's errors as ours."""
+        """XLA's errors as ours.
+
+        Raises:
+            QuablaError: where XLA fails, or its threads are not there.
+        """
+        if forks.process.lost:
+            raise errors.QuablaError(forks.LOST)
         try:
             yield
         except RuntimeError as e:

@@ -16,8 +16,10 @@ from quabla.ops.casting import CONSTANT
 from quabla.ops.control import WRITERS
 from quabla.ops.into import Into, copied
 from quabla.ops.linalg import MATMUL
+from quabla.ops.silence import silent
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.loops import PythonLoop, writable_carries
 from quabla.tracing.scalars import fused, number_kernel
 
 __all__ = ["Plan"]
@@ -130,7 +132,7 @@ class Plan:
                 self.large_products += 1
             if size >= LARGE and op.elementwise:
                 self.elements[op.name] = self.elements.get(op.name, 0.0) + size
-            if size < least and not any(t.size >= least for t in types):
+            if size < least and all(t.size < least for t in types):
                 steps.append((kernel, slots, out, drop))
                 continue
             dying = {
@@ -232,8 +234,7 @@ class Plan:
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for these input arrays, which are not written to."""
-        with np.errstate(all="ignore"):
-            return self.run(arrays)
+        return silent().run(self.run, arrays)
 
 
 def _continues(n: TraceTensor, after: TraceTensor) -> bool:
@@ -261,27 +262,6 @@ def execute(steps: Sequence[Step], v: list[Any]) -> None:
 # ---- regions ------------------------------------------------------------------------------------
 
 Runner = Callable[[list[Any]], list[Any]]
-
-
-def writable_carries(body: Body, lead: int, count: int) -> list[int]:
-    """The carries that a body may write to: read by ops that make new arrays and, last, one put that makes the next."""
-    found = []
-    for k in range(count):
-        arg, out = body.args[lead + k], body.outs[k]
-        uses = [n for n in body.nodes if arg in n.operands]
-        if (
-            uses
-            and uses[-1] is out
-            and out.op in WRITERS
-            and out.operands[0] is arg
-            and arg not in out.operands[1:]
-            and not any(isinstance(n, RegionNode) or n.op.may_alias for n in uses[:-1])
-            and list(body.outs).count(out) == 1
-            and not any(out in n.operands for n in body.nodes)
-            and arg not in body.outs
-        ):
-            found.append(k)
-    return found
 
 
 def moves(sources: Sequence[int], targets: Sequence[int]) -> Callable[[list[Any]], None] | None:
@@ -331,16 +311,23 @@ def _fori_runner(n: RegionNode, plan: Plan) -> Runner:
     counter, *carried = part.inputs[: 1 + count]
     advance = moves(outputs, carried)
     used = any(body.args[0] in m.operands for m in body.nodes) or body.args[0] in body.outs
+    python = PythonLoop(n)
 
     def run(operands: list[Any]) -> list[Any]:
+        if python.function is not None:
+            return python.function(operands, lower)
+        wait = python.wait
         for k in writable:
             operands[k] = np.array(operands[k])
         v = part.frame(operands, 1)
-        for i in counters(lower, upper) if used else range(lower, upper):
+        for done, i in enumerate(counters(lower, upper) if used else range(lower, upper)):
+            if done == wait:
+                return python.written()([*(v[i] for i in carried), *operands[count:]], lower + done)
             v[counter] = i
             execute(steps, v)
             if advance is not None:
                 advance(v)
+        python.wait = max(wait - (upper - lower), 0)
         return [v[i] for i in carried]
 
     return run
@@ -366,19 +353,28 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
         if a in test.outs or any(a in m.operands for m in test.nodes)
     ]
     (going,) = tested.outputs
+    python = PythonLoop(n)
 
     def run(operands: list[Any]) -> list[Any]:
+        if python.function is not None:
+            return python.function(operands, None)
+        wait = python.wait
         for k in writable:
             operands[k] = np.array(operands[k])
         u, v = tested.frame(operands), part.frame(operands)
         execute(tested.steps, u)
+        done = 0
         while u[going]:
+            if done == wait:
+                return python.written()([*(v[i] for i in carried), *operands[count:]], None)
+            done += 1
             execute(steps, v)
             if advance is not None:
                 advance(v)
             for s, t in read:
                 u[t] = v[s]
             execute(tested.steps, u)
+        python.wait = max(wait - done, 0)
         return [v[i] for i in carried]
 
     return run

@@ -68,6 +68,13 @@ UNARY = {
     "log2": Reference(lambda x: MP.log(x) / MP.ln2 if x else -MP.inf, (0.0, 1.0, 2.0), ((0.0, 4.0),)),
     "log10": Reference(lambda x: MP.log10(x) if x else -MP.inf, (0.0, 1.0, 10.0), ((0.0, 12.0),)),
     "erf": Reference(MP.erf, (0.0, 0.75, 1.0, 1.125, 2.5), ((-3.0, 3.0), (-6.5, 6.5)), 1e3),
+    "normal_cdf": Reference(
+        lambda x: MP.erfc(-x / MP.sqrt(2)) / 2,
+        (0.0, -0.36, 1.06, -1.06, 1.59, -1.59, -3.54, -37.5, -38.4),
+        ((-3.0, 3.0), (-38.5, 9.0)),
+        1e3,
+    ),
+    "bell": Reference(lambda x: MP.exp(-x * x / 2), (0.0, 1.0, 37.5, 38.5), ((-3.0, 3.0), (-39.0, 39.0)), 1e3),
     "erfc": Reference(MP.erfc, (0.0, 0.25, 0.75, 1.0, 1.125, 2.5, 26.5), ((-3.0, 3.0), (-6.5, 27.5)), 1e3),
 }
 
@@ -108,6 +115,7 @@ BINARY: dict[str, Callable[[float, float], Any]] = {
     "greater": lambda x, y: MP.mpf(x > y),
     "compare": lambda x, y: MP.mpf(x < y),
     "pow": _power,
+    "direction": _exactly(lambda x, y: x / MP.sqrt(x * x + y * y) if x or y else MP.mpf(0)),
     "hypot": _exactly(lambda x, y: MP.sqrt(x * x + y * y)),
     "atan2": lambda y, x: MP.atan2(MP.mpf(y), MP.mpf(x)) if x and y else None,
     "fmod": _remainder,

@@ -14,7 +14,7 @@ from quabla.ops.registry import REGISTRY
 
 #: XLA's exponential errs by 1.3 units in the last place where NumPy's errs by 0.5; its atan2, from jaxlib 0.12 on, by 2.4.
 XLA_MORE = 0.5
-XLA_MORE_BY_NAME = {"arctan": 1.5, "hypot": 1.0}
+XLA_MORE_BY_NAME = {"arctan": 1.5, "direction": 1.0, "hypot": 1.0}
 XS, YS = grid()
 
 

@@ -50,6 +50,10 @@ def test_derivatives_of_ops_are_exact_in_the_tails_and_near_zero(name):
     op, reference = REGISTRY[name], UNARY[name]
     low, high = op.domain[0]
     for x in POINTS:
+        if (
+            name == "bell" and 0.9 < abs(x) < 1.1
+        ):  # turns there: its second derivative is 0 but for what rounding leaves
+            continue
         if low < x < high and abs(x) <= min(reference.far, 700.0 if name in ("sinh", "cosh", "exp", "expm1") else INF):
             wanted = derivatives(reference.function, x, 2)
             assert_derivatives(
@@ -68,14 +72,14 @@ def _hyperbolic_gelu(x):
 COMPOSED = {
     "silu": (qb.silu, lambda x: x / (1 + MP.exp(-x)), (-700.0, -40.0, 1e-9, 40.0, 900.0)),
     "gelu": (qb.gelu, _hyperbolic_gelu, (-20.0, -5.0, 1e-9, 5.0, 20.0, 900.0)),
-    "exact gelu": (lambda x: qb.gelu(x, approximate=False), lambda x: x * _phi(x), (-37.0, -5.0, 1e-9, 5.0, 20.0)),
+    "exact gelu": (lambda x: qb.gelu(x, approximate=False), lambda x: x * _phi(x), (-37.0, -9.3, -5.0, 1e-9, 5.0, 20.0)),
     "exp2": (qb.exp2, lambda x: MP.mpf(2) ** x, (-1000.0, 1e-9, 900.0)),
     "reciprocal": (qb.reciprocal, lambda x: 1 / x, (1e-100, -1e-100, 1e100, -1e100)),
     "x**2.5": (lambda x: x**2.5, lambda x: x ** MP.mpf(2.5), (1e-100, 1e100)),
     "x**-0.5": (lambda x: x**-0.5, lambda x: x ** MP.mpf(-0.5), (1e-100, 1e100)),
     "log_softmax": (lambda x: qb.log_softmax(qb.stack([x, x * 0.0]))[0], lambda x: -MP.log1p(MP.exp(-x)), (-300.0, -30.0, 1.0)),
     "logaddexp": (lambda x: qb.logaddexp(x, 0.0), lambda x: MP.log1p(MP.exp(x)), (-300.0, -30.0, 30.0)),
-    "hypot": (lambda x: qb.hypot(x, 1.0), lambda x: MP.sqrt(1 + x * x), (1e-100, 1e-9, 3.0)),
+    "hypot": (lambda x: qb.hypot(x, 1.0), lambda x: MP.sqrt(1 + x * x), (1e-100, 1e-9, 3.0, 1e8, -1e50)),
     "atan2 by x1": (lambda y: qb.atan2(y, 1.0), MP.atan, (1e-9, 1e60, -1e60)),
     "atan2 by x2": (lambda x: qb.atan2(1.0, x), lambda x: MP.atan2(1, x), (1e-9, 1e60, -1e60)),
 }  # fmt: skip

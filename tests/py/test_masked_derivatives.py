@@ -101,6 +101,7 @@ def test_a_long_chain_of_selections_does_not_grow_faster_than_its_length():
 
 
 W = qb.array([1.0, 2.0])
+PLACES = qb.array([3, 1, 1, 2], dtype=qb.int64)
 #: Functions of the elements of ``x``, some of which have no finite value at 0, behind ops that move elements or add them up.
 MOVED = {
     "broadcast": lambda x: qb.where(x[:, None] > 0, qb.log(x)[:, None] * W, 0.0),
@@ -111,6 +112,12 @@ MOVED = {
     "reshape": lambda x: qb.where(x.reshape(2, 2) > 0, qb.log(x).reshape(2, 2), 0.0),
     "slices": lambda x: qb.where(x[1::2] > 0, qb.log(x)[1::2], 0.0),
     "stack": lambda x: qb.where(qb.stack([x, x]) > 0, qb.stack([qb.log(x), 1.0 / x]), 0.0),
+    "pad": lambda x: qb.where(qb.pad(x, 1) > 0, qb.pad(qb.log(x), 1), 0.0),
+    "roll": lambda x: qb.where(qb.roll(x, 1) > 0, qb.roll(qb.log(x), 1), 0.0),
+    "static indices": lambda x: qb.where(x[[3, 1, 1, 2]] > 0, qb.log(x)[[3, 1, 1, 2]], 0.0),
+    "indices": lambda x: qb.where(qb.take(x, PLACES) > 0, qb.take(qb.log(x), PLACES), 0.0),
+    "running sum": lambda x: qb.where(x[1:2] > 0, qb.cumsum(qb.log(x[1:2])), 0.0),
+    "masks that differ": lambda x: qb.where(x > 0, qb.log(x), 0.0) + qb.where(x > 0.5, qb.sqrt(x) / x, 0.0) * x,
     "concat": lambda x: qb.where(qb.concat([x, x], 0) > 0, qb.concat([qb.sqrt(qb.log(x + 1.0)), 1.0 / x], 0), 0.0),
 }
 
@@ -127,8 +134,19 @@ def test_masks_follow_elements_that_are_moved(name):
     np.testing.assert_allclose(got, forward_mode, rtol=1e-14)
     assert (got[hidden] == 0.0).all()
     np.testing.assert_allclose(got[~hidden], reverse(f)(apart).numpy()[~hidden], rtol=1e-14)
-    if name == "stack":  # masks that differ add up: this one holds at the first order
-        return
-    second = reverse(reverse(f))(x).numpy()
-    assert (second[hidden] == 0.0).all()
-    np.testing.assert_allclose(second[~hidden], reverse(reverse(f))(apart).numpy()[~hidden], rtol=1e-13)
+    for modes in itertools.product(MODES.values(), repeat=2):
+        higher = f
+        for mode in (reverse, *modes):
+            higher = mode(higher)
+            assert (higher(x).numpy()[hidden] == 0.0).all()
+            np.testing.assert_allclose(higher(x).numpy()[~hidden], higher(apart).numpy()[~hidden], rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+@pytest.mark.parametrize("f", [qb.logaddexp, qb.hypot, lambda a, b: qb.where(b > 0.0, qb.log(b), a * a)])
+def test_a_selection_without_elements_has_zero_derivatives(f, shape):
+    a, b = qb.array([0.5]), qb.zeros(shape)
+    loss = lambda a, b: qb.sum(f(a, b))  # noqa: E731
+    along_a, along_b = qb.grad(loss, (0, 1))(a, b)
+    assert along_a.tolist() == [0.0] and tuple(along_b.shape) == shape
+    assert qb.grad(lambda a: qb.sum(qb.grad(loss)(a, b)))(a).tolist() == [0.0]

@@ -81,19 +81,17 @@ func.func @pow(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
 // y / (x**2 + y**2) and -x / (x**2 + y**2), and 0 at the origin by convention.
 // CHECK-LABEL: func.func @atan2(
 // CHECK: [[R:%.+]] = "qb.atan2"(%arg0, %arg1)
+// CHECK: [[C:%.+]] = "qb.direction"(%arg1, %arg0)
 // CHECK: [[H:%.+]] = "qb.hypot"(%arg1, %arg0)
 // CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
 // CHECK: [[AT:%.+]] = "qb.compare"([[H]], [[ZERO]]) {kind = "equal"}
 // CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
 // CHECK: [[S:%.+]] = "qb.where"([[AT]], [[ONE]], [[H]])
-// CHECK: [[A:%.+]] = "qb.div"(%arg1, [[S]])
-// CHECK: [[B:%.+]] = "qb.div"([[A]], [[S]])
-// CHECK: [[DX:%.+]] = "qb.where"([[AT]], [[ZERO]], [[B]])
+// CHECK: [[DX:%.+]] = "qb.div"([[C]], [[S]])
 // CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
-// CHECK: [[C:%.+]] = "qb.div"(%arg0, [[S]])
-// CHECK: [[E:%.+]] = "qb.div"([[C]], [[S]])
-// CHECK: [[N:%.+]] = "qb.neg"([[E]])
-// CHECK: [[DY:%.+]] = "qb.where"([[AT]], [[ZERO]], [[N]])
+// CHECK: [[D:%.+]] = "qb.direction"(%arg0, %arg1)
+// CHECK: [[Q:%.+]] = "qb.div"([[D]], [[S]])
+// CHECK: [[DY:%.+]] = "qb.neg"([[Q]])
 // CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
 // CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
 // CHECK: return [[R]], [[T]]
@@ -102,18 +100,35 @@ func.func @atan2(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   return %0 : tensor<3xf64>
 }
 
+// sin**2 / r and -cos sin / r for the angle and the length r of the vector.
+// CHECK-LABEL: func.func @direction(
+// CHECK: [[R:%.+]] = "qb.direction"(%arg0, %arg1)
+// CHECK: [[D:%.+]] = "qb.direction"(%arg1, %arg0)
+// CHECK: [[H:%.+]] = "qb.hypot"(%arg0, %arg1)
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
+// CHECK: [[AT:%.+]] = "qb.compare"([[H]], [[ZERO]]) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
+// CHECK: [[S:%.+]] = "qb.where"([[AT]], [[ONE]], [[H]])
+// CHECK: [[Q:%.+]] = "qb.div"([[D]], [[S]])
+// CHECK: [[DX:%.+]] = "qb.mul"([[Q]], [[D]])
+// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[P:%.+]] = "qb.div"([[R]], [[S]])
+// CHECK: [[M:%.+]] = "qb.mul"([[P]], [[D]])
+// CHECK: [[DY:%.+]] = "qb.neg"([[M]])
+// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
+// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
+// CHECK: return [[R]], [[T]]
+func.func @direction(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.direction"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
 // x / hypot(x, y) and y / hypot(x, y), and 0 at the origin by convention.
 // CHECK-LABEL: func.func @hypot(
 // CHECK: [[R:%.+]] = "qb.hypot"(%arg0, %arg1)
-// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
-// CHECK: [[AT:%.+]] = "qb.compare"([[R]], [[ZERO]]) {kind = "equal"}
-// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
-// CHECK: [[S:%.+]] = "qb.where"([[AT]], [[ONE]], [[R]])
-// CHECK: [[A:%.+]] = "qb.div"(%arg0, [[S]])
-// CHECK: [[DX:%.+]] = "qb.where"([[AT]], [[ZERO]], [[A]])
+// CHECK: [[DX:%.+]] = "qb.direction"(%arg0, %arg1)
 // CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
-// CHECK: [[B:%.+]] = "qb.div"(%arg1, [[S]])
-// CHECK: [[DY:%.+]] = "qb.where"([[AT]], [[ZERO]], [[B]])
+// CHECK: [[DY:%.+]] = "qb.direction"(%arg1, %arg0)
 // CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
 // CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
 // CHECK: return [[R]], [[T]]
@@ -122,39 +137,53 @@ func.func @hypot(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   return %0 : tensor<3xf64>
 }
 
-// The slope belongs to the larger operand, and in a tie half to each.
+// The slope belongs to the larger operand, and in a tie half to each; the other one's is 0, however infinite.
 // CHECK-LABEL: func.func @maximum(
 // CHECK: [[R:%.+]] = "qb.maximum"(%arg0, %arg1)
-// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "equal"}
-// CHECK: [[P:%.+]] = "qb.cast"([[A]])
-// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "equal"}
-// CHECK: [[Q:%.+]] = "qb.cast"([[B]])
-// CHECK: [[N:%.+]] = "qb.add"([[P]], [[Q]])
-// CHECK: [[DX:%.+]] = "qb.div"([[P]], [[N]])
-// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
-// CHECK: [[DY:%.+]] = "qb.div"([[Q]], [[N]])
-// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
-// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
-// CHECK: return [[R]], [[T]]
+// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "less"}
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[E:%.+]] = "qb.compare"(%arg0, %arg1) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<3xf64>}
+// CHECK: [[HALF:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>}
+// CHECK: [[H:%.+]] = "qb.where"([[E]], [[HALF]], [[ONE]])
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[S:%.+]] = "qb.where"([[U]], [[NAN]], [[H]])
+// CHECK: [[P:%.+]] = "qb.mul"(%arg2, [[S]])
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<3xf64>}
+// CHECK: [[X:%.+]] = "qb.where"([[A]], [[ZERO]], [[P]])
+// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "less"}
+// CHECK: [[Q:%.+]] = "qb.mul"(%arg3, [[S]])
+// CHECK: [[Y:%.+]] = "qb.where"([[B]], [[ZERO]], [[Q]])
+// CHECK: [[N:%.+]] = "qb.where"([[A]], [[B]], [[A]])
+// CHECK: [[T:%.+]] = "qb.add"([[X]], [[Y]])
+// CHECK: [[D:%.+]] = "qb.where"([[N]], [[ZERO]], [[T]])
+// CHECK: return [[R]], [[D]]
 func.func @maximum(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   %0 = "qb.maximum"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>
 }
 
-// The slope belongs to the smaller operand, and in a tie half to each.
+// The slope belongs to the smaller operand, and in a tie half to each; the other one's is 0, however infinite.
 // CHECK-LABEL: func.func @minimum(
 // CHECK: [[R:%.+]] = "qb.minimum"(%arg0, %arg1)
-// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "equal"}
-// CHECK: [[P:%.+]] = "qb.cast"([[A]])
-// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "equal"}
-// CHECK: [[Q:%.+]] = "qb.cast"([[B]])
-// CHECK: [[N:%.+]] = "qb.add"([[P]], [[Q]])
-// CHECK: [[DX:%.+]] = "qb.div"([[P]], [[N]])
-// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
-// CHECK: [[DY:%.+]] = "qb.div"([[Q]], [[N]])
-// CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])
-// CHECK: [[T:%.+]] = "qb.add"([[TX]], [[TY]])
-// CHECK: return [[R]], [[T]]
+// CHECK: [[A:%.+]] = "qb.compare"(%arg0, [[R]]) {kind = "greater"}
+// CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
+// CHECK: [[E:%.+]] = "qb.compare"(%arg0, %arg1) {kind = "equal"}
+// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<3xf64>}
+// CHECK: [[HALF:%.+]] = "qb.constant"() {value = dense<5.000000e-01> : tensor<f64>}
+// CHECK: [[H:%.+]] = "qb.where"([[E]], [[HALF]], [[ONE]])
+// CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
+// CHECK: [[S:%.+]] = "qb.where"([[U]], [[NAN]], [[H]])
+// CHECK: [[P:%.+]] = "qb.mul"(%arg2, [[S]])
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<3xf64>}
+// CHECK: [[X:%.+]] = "qb.where"([[A]], [[ZERO]], [[P]])
+// CHECK: [[B:%.+]] = "qb.compare"(%arg1, [[R]]) {kind = "greater"}
+// CHECK: [[Q:%.+]] = "qb.mul"(%arg3, [[S]])
+// CHECK: [[Y:%.+]] = "qb.where"([[B]], [[ZERO]], [[Q]])
+// CHECK: [[N:%.+]] = "qb.where"([[A]], [[B]], [[A]])
+// CHECK: [[T:%.+]] = "qb.add"([[X]], [[Y]])
+// CHECK: [[D:%.+]] = "qb.where"([[N]], [[ZERO]], [[T]])
+// CHECK: return [[R]], [[D]]
 func.func @minimum(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   %0 = "qb.minimum"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>

@@ -265,9 +265,8 @@ func.func @log10(%x: tensor<3xf64>) -> tensor<3xf64> {
 // 2 / sqrt(pi) exp(-x**2); 2 / sqrt(pi) = 1.12837916...
 // CHECK-LABEL: func.func @erf(
 // CHECK: [[R:%.+]] = "qb.erf"(%arg0)
-// CHECK: [[S:%.+]] = "qb.mul"(%arg0, %arg0)
-// CHECK: [[N:%.+]] = "qb.neg"([[S]])
-// CHECK: [[E:%.+]] = "qb.exp"([[N]])
+// CHECK: [[B:%.+]] = "qb.bell"(%arg0)
+// CHECK: [[E:%.+]] = "qb.mul"([[B]], [[B]])
 // CHECK: [[SCALE:%.+]] = "qb.constant"() {value = dense<1.1283791670955126> : tensor<f64>}
 // CHECK: [[D:%.+]] = "qb.mul"([[SCALE]], [[E]])
 // CHECK: [[T:%.+]] = "qb.mul"(%arg1, [[D]])
@@ -280,15 +279,44 @@ func.func @erf(%x: tensor<3xf64>) -> tensor<3xf64> {
 // -2 / sqrt(pi) exp(-x**2).
 // CHECK-LABEL: func.func @erfc(
 // CHECK: [[R:%.+]] = "qb.erfc"(%arg0)
-// CHECK: [[S:%.+]] = "qb.mul"(%arg0, %arg0)
-// CHECK: [[N:%.+]] = "qb.neg"([[S]])
-// CHECK: [[E:%.+]] = "qb.exp"([[N]])
+// CHECK: [[B:%.+]] = "qb.bell"(%arg0)
+// CHECK: [[E:%.+]] = "qb.mul"([[B]], [[B]])
 // CHECK: [[SCALE:%.+]] = "qb.constant"() {value = dense<-1.1283791670955126> : tensor<f64>}
 // CHECK: [[D:%.+]] = "qb.mul"([[SCALE]], [[E]])
 // CHECK: [[T:%.+]] = "qb.mul"(%arg1, [[D]])
 // CHECK: return [[R]], [[T]]
 func.func @erfc(%x: tensor<3xf64>) -> tensor<3xf64> {
   %0 = "qb.erfc"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// 1 / sqrt(2 pi) exp(-x**2 / 2); 1 / sqrt(2 pi) = 0.39894228...
+// CHECK-LABEL: func.func @normal_cdf(
+// CHECK: [[R:%.+]] = "qb.normal_cdf"(%arg0)
+// CHECK: [[B:%.+]] = "qb.bell"(%arg0)
+// CHECK: [[SCALE:%.+]] = "qb.constant"() {value = dense<0.3989422804014327> : tensor<f64>}
+// CHECK: [[D:%.+]] = "qb.mul"([[SCALE]], [[B]])
+// CHECK: [[T:%.+]] = "qb.mul"(%arg1, [[D]])
+// CHECK: return [[R]], [[T]]
+func.func @normal_cdf(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.normal_cdf"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// -x exp(-x**2 / 2), with 0 for an x so large that its product by 0 might be NaN.
+// CHECK-LABEL: func.func @bell(
+// CHECK: [[R:%.+]] = "qb.bell"(%arg0)
+// CHECK: [[A:%.+]] = "qb.abs"(%arg0)
+// CHECK: [[END:%.+]] = "qb.constant"() {value = dense<4.200000e+01> : tensor<f64>}
+// CHECK: [[FAR:%.+]] = "qb.compare"([[A]], [[END]]) {kind = "greater"}
+// CHECK: [[ZERO:%.+]] = "qb.constant"() {value = dense<0.000000e+00> : tensor<f64>}
+// CHECK: [[X:%.+]] = "qb.where"([[FAR]], [[ZERO]], %arg0)
+// CHECK: [[N:%.+]] = "qb.neg"([[X]])
+// CHECK: [[D:%.+]] = "qb.mul"([[N]], [[R]])
+// CHECK: [[T:%.+]] = "qb.mul"(%arg1, [[D]])
+// CHECK: return [[R]], [[T]]
+func.func @bell(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.bell"(%x) : (tensor<3xf64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>
 }
 

@@ -50,6 +50,14 @@ func.func @atan2(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
   return %0 : tensor<3xf64>
 }
 
+// CHECK-LABEL: func.func @direction(
+// CHECK: [[R:%.+]] = "qb.direction"(%arg0, %arg1) : (tensor<4x3xf64>, tensor<4x3xf64>) -> tensor<4x3xf64>
+// CHECK: return [[R]]
+func.func @direction(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.direction"(%x, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
 // CHECK-LABEL: func.func @hypot(
 // CHECK: [[R:%.+]] = "qb.hypot"(%arg0, %arg1) : (tensor<4x3xf64>, tensor<4x3xf64>) -> tensor<4x3xf64>
 // CHECK: return [[R]]

@@ -170,6 +170,22 @@ func.func @log10(%x: tensor<3xf64>) -> tensor<3xf64> {
   return %0 : tensor<3xf64>
 }
 
+// CHECK-LABEL: func.func @normal_cdf(
+// CHECK: [[R:%.+]] = "qb.normal_cdf"(%arg0) : (tensor<4x3xf64>) -> tensor<4x3xf64>
+// CHECK: return [[R]]
+func.func @normal_cdf(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.normal_cdf"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// CHECK-LABEL: func.func @bell(
+// CHECK: [[R:%.+]] = "qb.bell"(%arg0) : (tensor<4x3xf64>) -> tensor<4x3xf64>
+// CHECK: return [[R]]
+func.func @bell(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = "qb.bell"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
 // CHECK-LABEL: func.func @erf(
 // CHECK: [[R:%.+]] = "qb.erf"(%arg0) : (tensor<4x3xf64>) -> tensor<4x3xf64>
 // CHECK: return [[R]]
