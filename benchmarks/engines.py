@@ -1,6 +1,6 @@
 """Both CPU engines on typical workloads, and JAX beside them where it is installed.
 
-    python benchmarks/engines.py [--only NAME] [--columns auto,jax] [--processor]
+    python benchmarks/engines.py [--only NAME ...] [--columns auto,jax] [--processor]
 
 For each workload the first answer and the best later call in milliseconds, all in one process. The last column is how
 much longer than JAX's the later call of "auto" takes. With ``--processor`` the times are those of the processor, of all
@@ -50,7 +50,7 @@ def measure(
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", nargs="*", default=[""])
     parser.add_argument("--columns", default=",".join(COLUMNS))
     parser.add_argument("--processor", action="store_true")
     options = parser.parse_args()
@@ -68,7 +68,7 @@ def main() -> None:
             programs["jax"] = workloads(theirs)
     print(f"{'first / later, ms':34s}" + "".join(f"{c:>20s}" for c in columns))
     for name, (fun, *args) in programs["quabla"].items():
-        if options.only not in name:
+        if not any(part in name for part in options.only):
             continue
         row: dict[str, tuple[float, float]] = {}
         for column in columns:
