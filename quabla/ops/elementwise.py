@@ -29,7 +29,7 @@ from quabla.ops.records import (
     unary_op,
 )
 from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import Masked, ones
+from quabla.ops.rules import Masked, Reciprocal, ones
 from quabla.ops.selection import COMPARE, GREATER, WHERE, choose, compare, gt, test, where
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
@@ -141,7 +141,7 @@ MUL: Final = binary_op(
     special=((-0.0, 1.0, -0.0), (-0.0, -2.0, 0.0), (INF, 0.0, NAN), (-INF, 2.0, -INF), (NAN, 0.0, NAN)),
 )  # fmt: skip
 DIV: Final = binary_op(
-    "div", "The quotient.", np.divide, (lambda x, y, r: 1.0 / y, lambda x, y, r: -(r / y)), "stablehlo.divide",
+    "div", "The quotient.", np.divide, (lambda x, y, r: Reciprocal(y), lambda x, y, r: -(r / y)), "stablehlo.divide",
     exact_f32=True, ulps=0.5, fold=_fold_div,
     special=(
         (1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (INF, INF, NAN), (-1.0, INF, -0.0), (0.0, -3.0, -0.0),
