@@ -27,6 +27,8 @@ def calls(n: int) -> dict[str, Calls]:
     m, v = np.linspace(0.1, 0.9, side * side).reshape(side, side), np.linspace(0.2, 0.7, side)
     qx, qy, qm, qv = map(qb.array, (x, y, m, v))
     mask, qmask = x < y, qx < qy
+    numbers, number = x[:1000].tolist(), np.asarray(0.5)
+    one = qb.array(0.5)
     half = n // 2
     return {
         "x + y": (lambda: qx + qy, lambda: x + y),
@@ -41,17 +43,32 @@ def calls(n: int) -> dict[str, Calls]:
         "exp": (lambda: qb.exp(qx), lambda: np.exp(x)),
         "maximum": (lambda: qb.maximum(qx, qy), lambda: np.maximum(x, y)),
         "x < y": (lambda: qx < qy, lambda: x < y),
+        "x > 0": (lambda: qx > 0, lambda: x > 0),
         "where": (lambda: qb.where(qmask, qx, qy), lambda: np.where(mask, x, y)),
+        "where, number": (lambda: qb.where(qmask, qx, 0.0), lambda: np.where(mask, x, 0.0)),
         "sum": (lambda: qb.sum(qx), lambda: np.sum(x)),
+        "x.sum()": (qx.sum, x.sum),
         "mean": (lambda: qb.mean(qx), lambda: np.mean(x)),
         "sum, axis 0": (lambda: qm.sum(axis=0), lambda: m.sum(axis=0)),
         "matrix @ matrix": (lambda: qm @ qm, lambda: m @ m),
         "matrix by vector": (lambda: qb.matmul(qm, qv), lambda: np.matmul(m, v)),
+        "dot": (lambda: qb.dot(qv, qv), lambda: np.dot(v, v)),
         "reshape": (lambda: qb.reshape(qx, (2, half)), lambda: np.reshape(x, (2, half))),
         "m.T": (lambda: qm.T, lambda: m.T),
         "x[0]": (lambda: qx[0], lambda: x[0]),
         "x[1:half]": (lambda: qx[1:half], lambda: x[1:half]),
         "m[:, 0]": (lambda: qm[:, 0], lambda: m[:, 0]),
+        "m[0, 0]": (lambda: qm[0, 0], lambda: m[0, 0]),
+        "stack": (lambda: qb.stack([qv, qv]), lambda: np.stack([v, v])),
+        "concat": (lambda: qb.concat([qv, qv], axis=0), lambda: np.concatenate([v, v], axis=0)),
+        "astype": (lambda: qx.astype(qb.float32), lambda: x.astype(np.float32)),
+        "array(list)": (lambda: qb.array(numbers), lambda: np.array(numbers)),
+        "array(ndarray)": (lambda: qb.array(x), lambda: np.array(x)),
+        "zeros": (lambda: qb.zeros(n), lambda: np.zeros(n)),
+        "sqrt(2.0)": (lambda: qb.sqrt(2.0), lambda: np.sqrt(2.0)),
+        "x.shape": (lambda: qx.shape, lambda: x.shape),
+        "float": (lambda: float(one), lambda: float(number)),
+        "item": (one.item, number.item),
     }
 
 

@@ -19,7 +19,7 @@ from typing import Any
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_max_isa=AVX")
 
 import numpy as np
-from engines import mlp
+from workloads import mlp
 
 import quabla as qb
 

@@ -4,6 +4,7 @@ Arrays, derivatives of every order, batching and compilation; a traced function 
 dialect, which lowers to StableHLO and runs on the CPU.
 """
 
+from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING, Any as _Any, Final as _Final
 
 from quabla import tree as tree
@@ -19,6 +20,7 @@ from quabla.errors import (
     TracerError,
     UnsupportedOperationError,
     hide_library_frames_in as _hidden,
+    hiding_library_frames as _hiding,
 )
 from quabla.functions.creation import (
     arange,
@@ -188,10 +190,13 @@ _LATER: _Final = {
 }
 
 
+@_hiding
 def __getattr__(name: str) -> _Any:
     module = _LATER.get(name)
     if module is None:
-        raise AttributeError(f"module 'quabla' has no attribute {name!r}")
+        from quabla.names import missing as _missing
+
+        raise _missing("quabla", name, __all__)
     from importlib import import_module
 
     found = import_module(f"quabla.{module}")
@@ -205,10 +210,12 @@ def __dir__() -> list[str]:
 
 globals().update(_hidden(globals()))
 
+newaxis = None
+
 __version__ = "0.1.0"
 
-# Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only, and so are random and
-# tree.
+# Star imports leave the builtins alone: abs, all, any, max, min, round and sum are attributes only, and so are random,
+# tree and the constants.
 __all__ = [
     "Array",
     "Compiler",

@@ -19,7 +19,8 @@ from quabla.functions import creation
 from quabla.functions.methods import NUMPY_OPERATORS, Methods
 from quabla.ops import dispatch
 from quabla.ops.arguments import axis_index, static_int
-from quabla.ops.types import TensorType, tensor_type
+from quabla.ops.eager import Fields, provide, wrap
+from quabla.ops.types import tensor_type
 from quabla.printing import array_text
 
 __all__ = ["Array", "Tensor", "TensorView", "numpy_operator"]
@@ -27,6 +28,7 @@ __all__ = ["Array", "Tensor", "TensorView", "numpy_operator"]
 NumpyArray = np.ndarray[Any, Any]
 
 
+@errors.hides_library_frames_in_methods
 class Array:
     """The common base of eager arrays, their views and traced values, for ``isinstance``."""
 
@@ -43,7 +45,7 @@ class Array:
         return func(*_untensored(args), **_untensored(kwargs))
 
 
-class Tensor(Methods, Array):
+class Tensor(Fields, Methods, Array):
     """An immutable dense array.
 
     Args:
@@ -60,11 +62,7 @@ class Tensor(Methods, Array):
                 [3., 4.]], dtype=float64)
     """
 
-    __slots__ = ("__weakref__", "data", "type", "weak")
-
-    data: NumpyArray
-    type: TensorType
-    weak: bool
+    __slots__ = ()
 
     traced = False
 
@@ -83,7 +81,7 @@ class Tensor(Methods, Array):
         # Only dispatch writes here, to the one slot that is not part of the value.
         if name != "weak":
             raise AttributeError(f"arrays are immutable: cannot set {name!r}")
-        _set_weak(self, value)
+        object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"arrays are immutable: cannot delete {name!r}")
@@ -253,25 +251,6 @@ class Tensor(Methods, Array):
         from quabla import random
 
         return random.fold_in(random.key(key), data).value
-
-
-# The slots' own setters pass by __setattr__, at a third of the cost of object.__setattr__.
-_new: Final = object.__new__
-_ndarray: Final = np.ndarray
-_set_data: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["data"].__set__
-_set_type: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["type"].__set__
-_set_weak: Final[Callable[[Tensor, Any], None]] = Tensor.__dict__["weak"].__set__
-
-
-def wrap(array: Any, type: TensorType) -> Tensor:
-    """A Tensor over a NumPy array or scalar, which must have this type and never be written again."""
-    if array.__class__ is not _ndarray:
-        array = np.asarray(array, type.dtype.numpy)
-    t = _new(Tensor)
-    _set_data(t, array)
-    _set_type(t, type)
-    _set_weak(t, False)
-    return t
 
 
 class TensorView(Array):
@@ -464,19 +443,18 @@ def numpy_operator(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[
 
 
 for _class in (Tensor, TensorView):
-    for _name, _method in errors.hide_library_frames_in(vars(_class)).items():
-        setattr(_class, _name, _method)
+    errors.hides_library_frames_in_methods(_class)
 
 
 class _Eager:
-    """How ops make eager results; see ``dispatch.Eager``."""
+    """How other objects become Tensors; see ``dispatch.Eager``."""
 
     __slots__ = ()
 
-    wrap = staticmethod(wrap)
     asarray = staticmethod(creation.asarray)
 
 
+provide(Tensor)
 dispatch.hooks.eager = _Eager()
 
 if sys.version_info < (3, 12):

@@ -9,6 +9,7 @@ from quabla import dtypes, errors
 from quabla.array import Tensor, TensorView
 from quabla.devices import TARGETS, capabilities, require
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.rules import ones
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing.engines import Engine, engine_for
@@ -16,11 +17,13 @@ from quabla.tracing.graph import Graph, TraceTensor, build
 from quabla.transforms import forward, reverse
 from quabla.transforms.expansion import expanded
 from quabla.transforms.narrowing import boundary, warn_of_float32
-from quabla.transforms.staging import captured_array, check_callable, shown
+from quabla.transforms.staging import captured_array, shown
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["Compiler", "Executable", "Program"]
 
 
+@errors.hides_library_frames_in_methods
 class Compiler:
     """Traces functions of named inputs into programs.
 
@@ -92,6 +95,7 @@ def _target(target: str) -> str:
     return target
 
 
+@errors.hides_library_frames_in_methods
 class Program:
     """A traced function with named inputs, before compilation.
 
@@ -238,6 +242,7 @@ def _selected(graph: Graph, index: int) -> Graph:
     return one
 
 
+@errors.hides_library_frames_in_methods
 class Executable:
     """A compiled program: maps a dict of named inputs to its output, or to a list of outputs.
 
@@ -296,7 +301,6 @@ class Executable:
             if x.type is not type:
                 raise ValueError(f"{self!r}: the input {name!r} must be {type}, got {x.type}")
             arrays.append(x.data)
-        wrap = dispatch.hooks.eager.wrap
         results = self._engine([*arrays, *(captured_array(x) for x in self._graph.captures)])
         outs = [wrap(a, o.type) for a, o in zip(results, self._graph.outs, strict=True)]
         return outs[0] if self._single else outs

@@ -14,15 +14,18 @@ import numpy as np
 from quabla import dtypes, errors, tree
 from quabla.functions.shape import stack
 from quabla.ops import dispatch
-from quabla.ops.control import PUT
+from quabla.ops.control import PUT, TAKE
 from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import COMPARE, WHERE
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import TensorType, tensor_type
 from quabla.tracing import regions
-from quabla.tracing.graph import ARGUMENT, RESULT, Graph, current_graph
+from quabla.tracing.graph import ARGUMENT, RESULT, Graph, TraceTensor, current_graph
 from quabla.tracing.trace import array_leaf
+from quabla.transforms.staging import shown
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["cond", "fori_loop", "scan", "while_loop"]
 
@@ -34,15 +37,17 @@ class Carry:
         leaves: the values; Python numbers are converted.
         treedef: the structure.
         body: the loop's body, for messages.
+        what: what messages call the pytree.
     """
 
-    __slots__ = ("body", "leaves", "name", "treedef")
+    __slots__ = ("body", "leaves", "name", "treedef", "what")
 
-    def __init__(self, name: str, value: Any, body: Any) -> None:
+    def __init__(self, name: str, value: Any, body: Any, what: str = "carry") -> None:
         flat, self.treedef = tree.flatten_args(value)
         self.name = name
         self.body = body
-        self.leaves = [strong(as_array(x)) for x in flat]
+        self.what = what
+        self.leaves = [strong(as_array(x, f"{name}: the {what}")) for x in flat]
 
     def dtype(self) -> dtypes.dtype:
         """The dtype of the loop's counter: that of the first float leaf, else of the first int one."""
@@ -62,17 +67,17 @@ class Carry:
         flat, treedef = tree.flatten(value)
         if treedef != self.treedef:
             raise TypeError(
-                f"{self.name}: the body must return a carry of the structure {self.treedef}, got {treedef}"
+                f"{self.name}: the body must return a {self.what} of the structure {self.treedef}, got {treedef}"
                 f"{at_body(self.body)}"
             )
         out = []
         for k, (was, x) in enumerate(zip(self.leaves, flat, strict=True)):
-            x = like(x, was)
+            x = like(x, was, f"{self.name}: the {self.what} that the body returns")
             if x.type is not was.type:
                 where = leaf_name(self.treedef, k)
                 made = errors.at(x.location) if x.traced else ""
                 raise ValueError(
-                    f"{self.name}: the carry{where} is {was.type}, but the body returns {x.type}"
+                    f"{self.name}: the {self.what}{where} is {was.type}, but the body returns {x.type}"
                     f"{made or at_body(self.body)}"
                 )
             out.append(strong(x))
@@ -98,19 +103,19 @@ def strong(x: Value) -> Value:
     if not x.weak:
         return x
     if not x.traced:
-        return dispatch.hooks.eager.wrap(x.data, x.type)
+        return wrap(x.data, x.type)
     return x if x.op is ARGUMENT or x.op is RESULT else x.graph.emit(x.op, x.operands, x.params)
 
 
-def as_array(x: Any) -> Value:
+def as_array(x: Any, what: str) -> Value:
     """A leaf as a value; Python numbers become float64 (bool: bool_) scalars."""
-    x = array_leaf(x)
+    x = array_leaf(x, what)
     return dispatch.hooks.eager.asarray(x) if isinstance(x, (int, float)) else x
 
 
-def like(x: Any, other: Value) -> Value:
+def like(x: Any, other: Value, what: str) -> Value:
     """A result as a value; Python numbers and weak values take the dtype of ``other``."""
-    x = array_leaf(x)
+    x = array_leaf(x, what)
     to = other.type.dtype
     if isinstance(x, (int, float)):
         if to.is_int and isinstance(x, float):
@@ -131,7 +136,7 @@ def counter(i: Value, carry: Carry) -> Value:
     return i
 
 
-def static_bound(name: str, what: str, n: Any, least: int = 0) -> int:
+def static_bound(name: str, what: str, n: object, least: int = 0) -> int:
     """A static count.
 
     Raises:
@@ -139,11 +144,27 @@ def static_bound(name: str, what: str, n: Any, least: int = 0) -> int:
         ValueError: for one below ``least``.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        if isinstance(n, TraceTensor):
+            raise TypeError(
+                f"{name}: {what} must be a static int, got {n.described()}, whose value is not known while tracing"
+                f"{errors.at_user_line()}; make the argument static (static_argnums of quabla.jit), or use while_loop"
+            )
         raise TypeError(f"{name}: {what} must be a static int, got {n!r}{errors.at_user_line()}")
     if n < least:
         wanted = f"be at least {least}" if least else "not be negative"
         raise ValueError(f"{name}: {what} must {wanted}, got {n}{errors.at_user_line()}")
     return int(n)
+
+
+def checked_operands(name: str, operands: Any) -> Sequence[Any]:
+    """Further arguments of a loop's functions.
+
+    Raises:
+        TypeError: for anything but a tuple or list, such as an array, which would be taken apart.
+    """
+    if not isinstance(operands, (tuple, list)):
+        raise TypeError(f"{name}: operands must be a tuple or a list, got {shown(operands)}")
+    return operands
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
@@ -168,8 +189,10 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         >>> qb.jit(lambda x: qb.cond(x > 0.0, qb.sqrt, lambda v: -v, x))(qb.array(4.0))
         Tensor(2., dtype=float64)
     """
+    check_callable(true_fun, "cond: true_fun")
+    check_callable(false_fun, "cond: false_fun")
     if not dispatch.is_value(pred):
-        pred = array_leaf(pred)
+        pred = array_leaf(pred, "cond: the predicate")
     if isinstance(pred, (int, float)):
         return true_fun(*operands) if pred else false_fun(*operands)
     if pred.type.size != 1:
@@ -185,7 +208,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     for graph, fun in zip(graphs, (true_fun, false_fun), strict=True):
         with graph:
             flat, treedef = tree.flatten(fun(*operands))
-            results.append(([array_leaf(x) for x in flat], treedef))
+            results.append(([array_leaf(x, "cond: a result of a branch") for x in flat], treedef))
     types = _common_types(*results)
     for graph, (leaves, _) in zip(graphs, results, strict=True):
         with graph:
@@ -200,12 +223,18 @@ def _common_types(first: tuple[list[Any], Any], second: tuple[list[Any], Any]) -
         TypeError, ValueError: where they differ.
     """
     if first[1] != second[1]:
-        raise TypeError(f"cond: the branches return {first[1]} and {second[1]}{errors.at_user_line()}")
+        raise TypeError(
+            f"cond: the branches must return the same structure, but true_fun returns {first[1]} and false_fun "
+            f"{second[1]}{errors.at_user_line()}"
+        )
     types = []
     for k, (a, b) in enumerate(zip(first[0], second[0], strict=True)):
         t, u = _wanted(a, b), _wanted(b, a)
         if t is not u:
-            raise ValueError(f"cond: the branches return {t} and {u}{leaf_name(first[1], k)}{errors.at_user_line()}")
+            raise ValueError(
+                f"cond: the branches must return the same shapes and dtypes, but true_fun returns {t} and false_fun {u}"
+                f"{leaf_name(first[1], k)}{errors.at_user_line()}"
+            )
         types.append(t)
     return types
 
@@ -213,7 +242,7 @@ def _common_types(first: tuple[list[Any], Any], second: tuple[list[Any], Any]) -
 def _wanted(x: Any, other: Any) -> TensorType:
     """The type of a branch's result: a number or weak value takes the dtype of the other branch's."""
     number = x
-    x = as_array(x)
+    x = as_array(x, "cond: a result of a branch")
     if isinstance(other, (int, float)) or other.weak:
         return x.type
     to = other.type.dtype
@@ -265,6 +294,8 @@ def fori_loop(
     first, last = static_bound("fori_loop", "lower", lower), static_bound("fori_loop", "upper", upper)
     if last < first:
         raise ValueError(f"fori_loop: upper {last} is below lower {first}{errors.at_user_line()}")
+    check_callable(body_fun, "fori_loop: body_fun")
+    operands = checked_operands("fori_loop", operands)
     carry = Carry("fori_loop", init_val, body_fun)
     if unroll or not dispatch.emitters.graphs:
         now = carry.rebuild(carry.leaves)
@@ -279,46 +310,68 @@ def fori_loop(
 
 
 def scan(
-    f: Callable[..., Any], init: Any, *, length: int, operands: Sequence[Any] = (), unroll: bool = False
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    *,
+    length: int | None = None,
+    operands: Sequence[Any] = (),
+    unroll: bool = False,
+    reverse: bool = False,
 ) -> tuple[Any, Any]:
     """A loop that also stacks a result of every iteration.
 
     Args:
-        f: ``f(carry, i, *operands) -> (carry, y)``.
+        f: ``f(carry, i, *operands) -> (carry, y)``, where i counts the iterations; with ``xs``,
+            ``f(carry, x, *operands) -> (carry, y)``.
         init: the first carry, a pytree.
-        length: the number of iterations, a static positive int.
+        xs: a pytree of arrays with a common first extent; x is the pytree of their rows.
+        length: the number of iterations, a static positive int; with ``xs`` it is their extent.
         operands: further arguments for ``f``.
         unroll: trace every iteration on its own.
+        reverse: go from the last row, or number, to the first; each ``y`` stays beside its own.
 
     Returns:
         The last carry, and the pytree of the ``y`` stacked along a new first axis.
 
     Raises:
-        TypeError: a length that is not a static int, or a body that does not return a pair.
-        ValueError: a length below 1, or a carry or ``y`` that changes its shape or dtype.
+        TypeError: neither ``xs`` nor a length, a length that is not a static int, or a body that does not return a pair.
+        ValueError: a length below 1, ``xs`` of rank 0 or of several extents, or a carry or ``y`` that changes its shape
+            or dtype.
 
     Example:
         >>> import quabla as qb
         >>> qb.scan(lambda c, i: (c + 1.0, c * c), 0.0, length=3)
         (Tensor(3., dtype=float64), Tensor([0., 1., 4.], dtype=float64))
+        >>> qb.scan(lambda c, x: (c + x, c + x), 0.0, qb.array([1.0, 2.0, 3.0]))
+        (Tensor(6., dtype=float64), Tensor([1., 3., 6.], dtype=float64))
     """
-    count = static_bound("scan", "length", length)
-    if count < 1:
-        raise ValueError(f"scan: length must be at least 1, got {count}{errors.at_user_line()}")
+    rows, structure = tree.flatten_args(xs)
+    rows = [as_array(x, "scan: xs") for x in rows]
+    count = _scan_length(rows, length)
+    check_callable(f, "scan: f")
+    operands = checked_operands("scan", operands)
     carry = Carry("scan", init, f)
+
+    def element(i: Any) -> Any:
+        return structure.unflatten([apply(TAKE, (x, as_array(i, "scan")), (0,)) for x in rows]) if rows else i
+
     if unroll or not dispatch.emitters.graphs:
         now: Any = carry.rebuild(carry.leaves)
-        rows: list[Any] = []
-        for i in range(count):
-            now, y = _pair(f(now, i, *operands), f)
+        made: list[Any] = []
+        for i in range(count)[:: -1 if reverse else 1]:
+            now, y = _pair(f(now, element(i), *operands), f)
             now = carry.rebuild(carry.next(now))
-            rows.append(_row(y, carry, f))
-        ys = [stack([rows[0].next(row.rebuild(row.leaves))[k] for row in rows]) for k in range(len(rows[0].leaves))]
-        return now, rows[0].rebuild(ys)
+            made.append(_row(y, carry, f))
+        made = made[:: -1 if reverse else 1]
+        ys = [stack([made[0].next(row.rebuild(row.leaves))[k] for row in made]) for k in range(len(made[0].leaves))]
+        return now, made[0].rebuild(ys)
     graph = Graph([regions.INDEX, *(x.type for x in carry.leaves)])
     with graph:
         i, *leaves = graph.args
-        now, y = _pair(f(carry.rebuild(leaves), counter(i, carry), *operands), f)
+        if reverse:
+            i = float(count - 1) - i
+        now, y = _pair(f(carry.rebuild(leaves), element(i) if rows else counter(i, carry), *operands), f)
         following = carry.next(now)
         row = _row(y, carry, f)
         # What y looks like decides the buffers, which the loop carries beside its own carry.
@@ -331,6 +384,26 @@ def scan(
     return carry.rebuild(outs[:size]), row.rebuild(outs[size:])
 
 
+def _scan_length(rows: Sequence[Value], length: int | None) -> int:
+    """The number of iterations that ``xs`` and ``length`` ask for."""
+    if any(x.type.ndim == 0 for x in rows):
+        raise ValueError(f"scan: xs must have a first axis to go along, got an array of rank 0{errors.at_user_line()}")
+    extents = {x.type.shape[0] for x in rows}
+    if length is not None:
+        extents.add(static_bound("scan", "length", length))
+    if not extents:
+        raise TypeError(f"scan: needs xs or a length{errors.at_user_line()}")
+    if len(extents) > 1:
+        raise ValueError(
+            f"scan: xs and length must agree, got arrays of shapes {[list(x.type.shape) for x in rows]} and length={length}"
+            f"{errors.at_user_line()}"
+        )
+    (count,) = extents
+    if count < 1:
+        raise ValueError(f"scan: length must be at least 1, got {count}{errors.at_user_line()}")
+    return count
+
+
 def _pair(result: Any, body: Any) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError(f"scan: the body must return a pair (carry, y), got {type(result).__name__}{at_body(body)}")
@@ -341,13 +414,13 @@ def _row(y: Any, carry: Carry, body: Any) -> Carry:
     """What one iteration stacks; numbers and weak values, such as the counter, take the counter's dtype."""
     to = carry.dtype()
     leaves, treedef = tree.flatten_args(y)
-    return Carry("scan", treedef.unflatten([_weakly_as(x, to) for x in leaves]), body)
+    return Carry("scan", treedef.unflatten([_weakly_as(x, to) for x in leaves]), body, "y")
 
 
 def _weakly_as(x: Any, to: dtypes.dtype) -> Any:
     if isinstance(x, bool) or (dispatch.is_value(x) and not (x.weak and gives_way(x.type.dtype, to))):
         return x
-    x = as_array(x)
+    x = as_array(x, "scan: the y")
     return cast(x, to) if gives_way(x.type.dtype, to) else x
 
 
@@ -372,8 +445,8 @@ def while_loop(
         max_steps: the loop stops after this number of iterations at the latest, a static positive int.
 
     Returns:
-        The first carry for which the predicate does not hold, or that after ``max_steps`` iterations. Under ``vmap`` each lane stops on its own; a stopped
-        lane keeps its carry bit for bit.
+        The first carry for which the predicate does not hold, or that after ``max_steps`` iterations. Under ``vmap``
+        each lane stops on its own; a stopped lane keeps its carry bit for bit.
 
     Raises:
         TypeError: a predicate that is not a rank-0 bool, or ``max_steps`` that is not a static int.
@@ -387,6 +460,9 @@ def while_loop(
     """
     if max_steps is not None:
         static_bound("while_loop", "max_steps", max_steps, 1)
+    check_callable(cond_fun, "while_loop: cond_fun")
+    check_callable(body_fun, "while_loop: body_fun")
+    operands = checked_operands("while_loop", operands)
     carry = Carry("while_loop", init_val, body_fun)
 
     def test(leaves: Sequence[Value]) -> Any:
@@ -394,7 +470,7 @@ def while_loop(
         if isinstance(pred, (bool, np.bool_)):
             return dispatch.hooks.eager.asarray(bool(pred))
         if not dispatch.is_value(pred) or not pred.type.dtype.is_bool or pred.type.shape:
-            got = pred.type if dispatch.is_value(pred) else repr(pred)
+            got = pred.type if dispatch.is_value(pred) else shown(pred)
             raise TypeError(f"while_loop: the predicate must be a rank-0 bool, got {got}{errors.at_user_line()}")
         return pred
 

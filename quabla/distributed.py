@@ -11,7 +11,7 @@ from typing import Any, Final
 from quabla import errors
 from quabla.devices import parse, require
 from quabla.transforms.autodiff import check_argnums
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["value_and_grad"]
 
@@ -46,10 +46,10 @@ def value_and_grad(
         UnsupportedOperationError: a device that is no CUDA device, or a build without the CUDA target.
 
     Example:
-        >>> qb.distributed.value_and_grad(qb.sum, devices=["cpu"], shard_argnums=1)
+        >>> qb.distributed.value_and_grad(qb.sum, devices=["cpu"], shard_argnums=1)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        quabla.errors.UnsupportedOperationError: distributed.value_and_grad: needs CUDA devices, got 'cpu'
+        quabla.errors.UnsupportedOperationError: distributed.value_and_grad: needs CUDA devices, got 'cpu'...
     """
     name = "distributed.value_and_grad"
     check_callable(fun, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -135,21 +136,40 @@ def at_user_line() -> str:
 def hide_library_frames(error: Exception) -> None:
     """Leave only the user's frames in the traceback of an exception that is about to leave the package.
 
+    A message of the package's own that does not say where in the user's program it happened is told.
+
     For the ``except`` clause around a call of a user's function; a bare ``raise`` must follow, since that adds no
     frame of its own.
     """
-    if config.full_tracebacks:
-        return
     frames: list[TracebackType] = []
+    ours = False
     tb = error.__traceback__
     while tb is not None:
-        if not is_library_file(tb.tb_frame.f_code.co_filename):
+        ours = is_library_file(tb.tb_frame.f_code.co_filename)
+        if not ours:
             frames.append(tb)
         tb = tb.tb_next
+    if ours and isinstance(error, _LOCATED):
+        here = (frames[-1].tb_frame.f_code, frames[-1].tb_lasti) if frames else user_location(1)
+        _locate(error, here)
+    if config.full_tracebacks:
+        return
     kept = None
     for tb in reversed(frames):
         kept = TracebackType(kept, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
     error.__traceback__ = kept
+
+
+#: The exceptions that the package raises with messages of its own.
+_LOCATED: Final = (QuablaError, TypeError, ValueError, IndexError, AttributeError, RuntimeError)
+
+
+def _locate(error: Exception, location: Location | None) -> None:
+    """Add the user's line to a message that names none."""
+    if location is not None and len(error.args) == 1 and isinstance(error.args[0], str):
+        message = error.args[0]
+        if not re.search(r":\d+\)", message):
+            error.args = (message + at(location),)
 
 
 def hiding_library_frames(fun: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -191,6 +211,16 @@ def hide_library_frames_in(names: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_C = TypeVar("_C", bound=type)
+
+
+def hides_library_frames_in_methods(cls: _C) -> _C:
+    """A class whose public methods and operators hide the package's frames from what they raise."""
+    for name, method in hide_library_frames_in(vars(cls)).items():
+        setattr(cls, name, method)
+    return cls
+
+
 _OPERATORS: Final = frozenset(
     {
         *(
@@ -212,6 +242,16 @@ _OPERATORS: Final = frozenset(
                 "xor",
                 "invert",
                 "getitem",
+                "setitem",
+                "delitem",
+                "iter",
+                "array",
+                "array_ufunc",
+                "array_function",
+                "reduce_ex",
+                "format",
+                "index",
+                "call",
                 "bool",
                 "float",
                 "int",

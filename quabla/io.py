@@ -12,6 +12,7 @@ stand for themselves, and ``{"int": "0x2a"}``, ``{"float": "0x1.8p+0"}``, ``{"tu
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,7 @@ from quabla import dtypes, errors
 from quabla.dtypes import dtype
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import wrap
 from quabla.ops.types import tensor_type
 
 __all__ = ["load", "save"]
@@ -81,6 +83,10 @@ def save(file: _File, tree: Any) -> None:
     is_path = _is_path("save", file, "write")
     chunks = _serialized(tree)
     if not is_path:
+        from io import TextIOBase
+
+        if isinstance(file, TextIOBase):
+            raise TypeError(f"save: needs a file that is open in binary mode, got {file!r}")
         _write(cast("BinaryIO", file), chunks)
     else:
         _replace(os.path.realpath(os.fspath(cast("str", file))), chunks)
@@ -238,6 +244,8 @@ def _replace(path: str, chunks: Iterable[Any]) -> None:
         return
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(8)}.tmp")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)  # not the name that nobody knows
     try:
         with open(temporary, "xb") as file:
             if mode is not None:
@@ -372,7 +380,7 @@ class _Reader:
         if kind is dtypes.bool_ and raw.translate(None, b"\0\1"):
             self.bad(f"array {name!r} has bools other than 0 and 1")
         flat = np.frombuffer(raw, stored).astype(kind.numpy, copy=False)
-        return dispatch.hooks.eager.wrap(flat.reshape(shape, order="F" if fortran else "C"), tensor_type(shape, kind))
+        return wrap(flat.reshape(shape, order="F" if fortran else "C"), tensor_type(shape, kind))
 
     # ---- NumPy's files --------------------------------------------------------------------------
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from quabla import errors, tree
-from quabla.array import Tensor
 from quabla.devices import checked_target
 from quabla.ops import dispatch
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import engine_for
 from quabla.tracing.trace import Arguments, Traced, input_names, parameters_of, trace
 from quabla.transforms.narrowing import boundary, warn_of_float32
-from quabla.transforms.staging import StagedProgram, Wrapper, check_callable, describe_key, function_name
+from quabla.transforms.staging import Staged, StagedProgram, argument_texts, describe_key
+from quabla.transforms.wrapper import function_name, static_positions
 
 __all__ = ["Call", "Compiled", "Jit", "Lowered", "jit"]
 
@@ -31,11 +31,13 @@ class Call:
 
     __slots__ = ("_count", "_dynamic", "_keywords", "args", "key", "static")
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], static: set[int], static_names: set[str]) -> None:
+    def __init__(
+        self, owner: Jit, args: tuple[Any, ...], kwargs: dict[str, Any], static: set[int], static_names: set[str]
+    ) -> None:
         self._count = len(args)
         self._dynamic = [i for i in range(len(args)) if i not in static]
         self._keywords = sorted(k for k in kwargs if k not in static_names)
-        self.args = Arguments([*(args[i] for i in self._dynamic), *(kwargs[k] for k in self._keywords)])
+        self.args = Arguments([*(args[i] for i in self._dynamic), *(kwargs[k] for k in self._keywords)], owner)
         self.static: dict[int | str, Any] = {i: args[i] for i in sorted(static) if i < len(args)}
         self.static |= {k: kwargs[k] for k in sorted(kwargs) if k in static_names}
         key = self.args.key()
@@ -72,10 +74,19 @@ def static_key(name: int | str, value: Any) -> tuple[Any, ...]:
     return tree.exact_key(value)
 
 
-class Jit(Wrapper):
+class Jit(Staged):
     """What ``jit`` returns: calls its function through compiled programs, one for each signature."""
 
-    __slots__ = ("_parameters", "_static", "_static_names", "_target", "_warned", "device", "precision")
+    __slots__ = (
+        "_body",
+        "_parameters",
+        "_static",
+        "_static_names",
+        "_target",
+        "_warned",
+        "device",
+        "precision",
+    )
 
     transform = "jit"
 
@@ -88,39 +99,41 @@ class Jit(Wrapper):
         static_argnames: str | Sequence[str],
         precision: str | None,
     ) -> None:
-        check_callable(fun, "jit")
+        super().__init__(fun)
         self._target = checked_target("jit", device, precision)
         self._warned = False
         if isinstance(max_traces, bool) or not isinstance(max_traces, int):
             raise TypeError(f"jit: max_traces must be an int, got {max_traces!r}")
         if max_traces < 1:
             raise ValueError(f"jit: max_traces must be at least 1, got {max_traces}")
-        self._fun = fun
         self.device = device
         self.precision = precision
         self._static, self._static_names, self._parameters = _static_arguments(fun, static_argnums, static_argnames)
+        # A jit of a jit runs what the inner one would: however many there are, one call is one call deep.
+        self._body = fun
+        if isinstance(fun, Jit) and not (self._is_static() or fun._is_static()):
+            self._body = fun._body
         self._cache = SignatureCache(repr(self), max_traces, _describe)
+
+    def _is_static(self) -> bool:
+        """Whether some argument is static."""
+        return bool(self._static or self._static_names)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if dispatch.emitters.graphs:
                 call = self.take_apart(args, kwargs)
-                return call.run(self._fun, call.args.rebuild(call.args.leaves))
+                return call.run(self._body, call.args.rebuild(call.args.leaves))
             if not kwargs and not self._static:
-                key: list[Any] = [(None,) * len(args)]
-                for a in args:
-                    if a.__class__ is not Tensor or a.weak:
-                        break
-                    key.append(a.type)
-                else:
-                    program = self._cache.get(tuple(key))
-                    if program is not None:
-                        return program([a.data for a in args])
+                found = self.find(args)
+                if found is not None:
+                    program, arrays = found
+                    return program(arrays)
             call = self.take_apart(args, kwargs)
             program = self._cache.get(call.key)
             if program is None:
                 program = self._cache.add(call.key, lambda: self.staged(self.trace(call)))
-            return program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
+            return program(call.args.arrays())
         except Exception as e:
             errors.hide_library_frames(e)
             raise
@@ -139,11 +152,11 @@ class Jit(Wrapper):
                 static.add(k)
             elif i not in self._parameters:
                 raise ValueError(f"{self!r}: static_argnums {i} is out of range for {len(args)} positional arguments")
-        return Call(args, kwargs, static, self._static_names)
+        return Call(self, args, kwargs, static, self._static_names)
 
     def trace(self, call: Call) -> Traced:
         """Trace the function for one call."""
-        return trace(self._fun, call.args, lambda built: call.run(self._fun, built), call.labels())
+        return trace(self._body, call.args, lambda built: call.run(self._body, built), call.labels())
 
     def staged(self, traced: Traced) -> StagedProgram:
         """A traced function with its target's engine.
@@ -176,10 +189,11 @@ class Jit(Wrapper):
         """
         call = self.take_apart(args, kwargs)
         with_names = self.trace(call)
-        with_names.graph.names[: len(list(call.args.types()))] = input_names(self._fun, call.args, call.labels())
+        with_names.graph.names[: len(list(call.args.types()))] = input_names(self._body, call.args, call.labels())
         return Lowered(self, call, with_names)
 
 
+@errors.hides_library_frames_in_methods
 class Lowered:
     """A traced function for one signature.
 
@@ -213,6 +227,7 @@ class Lowered:
         return Compiled(self._jit, self._call, self._jit.staged(self._traced))
 
 
+@errors.hides_library_frames_in_methods
 class Compiled:
     """A compiled function for one signature; it takes arguments as the function does."""
 
@@ -242,7 +257,7 @@ class Compiled:
             raise ValueError(
                 f"{self!r}: was compiled for {self._jit.describe(self._call.key)}, got {self._jit.describe(call.key)}"
             )
-        return self._program([x.data for x in call.args.leaves if not isinstance(x, (int, float))])
+        return self._program(call.args.arrays())
 
 
 def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[int, ...], set[str], range]:
@@ -250,10 +265,10 @@ def _static_arguments(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[t
 
     The range is of the positions that have a name: a call may leave them to a keyword or a default.
     """
-    positions = (nums,) if isinstance(nums, int) else tuple(nums)
-    given = (names,) if isinstance(names, str) else tuple(names)
-    if any(isinstance(i, bool) or not isinstance(i, int) for i in positions):
-        raise TypeError(f"jit: static_argnums must be ints, got {nums!r}")
+    positions = static_positions("jit: static_argnums", nums)
+    given = (names,) if isinstance(names, str) else names
+    if not isinstance(given, (tuple, list)) or not all(isinstance(n, str) for n in given):
+        raise TypeError(f"jit: static_argnames must be a str or a sequence of strs, got {names!r}")
     if not positions and not given:
         return (), set(), range(0)
     parameters = parameters_of(fun)
@@ -281,12 +296,14 @@ def _shown_static(key: tuple[type, Any]) -> str:
 
 def _describe(key: tuple[Any, ...]) -> str:
     """A signature as text."""
-    static = ""
-    if isinstance(key[-1], tuple) and key[-1][:1] == ("static",):
-        values = ", ".join(f"{k}={_shown_static(v)}" for k, v in key[-1][3])
-        static = f" with {values}" if values else ""
-        key = key[:-1]
-    return describe_key(key) + static
+    if not isinstance(key[-1], tuple) or key[-1][:1] != ("static",):
+        return describe_key(key)
+    _, _, keywords, given = key[-1]
+    texts = argument_texts(key[:-1])
+    first = len(texts) - len(keywords)
+    texts[first:] = [f"{k}={text}" for k, text in zip(keywords, texts[first:], strict=True)]
+    values = ", ".join(f"{k}={_shown_static(v)}" for k, v in given)
+    return f"({', '.join(texts)})" + (f" with {values}" if values else "")
 
 
 def jit(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from quabla.errors import hide_library_frames_in as _hidden
+from quabla.errors import hide_library_frames_in as _hidden, hiding_library_frames as _hiding
 from quabla.functions.norms import norm
 from quabla.functions.spectral import EighResult, QRResult, SVDResult, eigh, qr, svd
 from quabla.functions.systems import (
@@ -23,6 +23,7 @@ from quabla.functions.systems import (
 )
 
 if TYPE_CHECKING:
+    from quabla.matrix_functions import funm, logm, sqrtm, trace_funm
     from quabla.solvers.cg import cg
     from quabla.solvers.gmres import gmres
 
@@ -37,8 +38,10 @@ __all__ = [
     "cholesky",
     "det",
     "eigh",
+    "funm",
     "gmres",
     "inv",
+    "logm",
     "lstsq",
     "matrix_power",
     "norm",
@@ -47,16 +50,28 @@ __all__ = [
     "slogdet",
     "solve",
     "solve_triangular",
+    "sqrtm",
     "svd",
+    "trace_funm",
 ]
+#: What most programs do without, and the modules that have it.
+_LATER: Final = {
+    "quabla.matrix_functions": ("funm", "logm", "sqrtm", "trace_funm"),
+    "quabla.solvers.cg": ("cg",),
+    "quabla.solvers.gmres": ("gmres",),
+}
 globals().update(_hidden(globals()))
 
 
+@_hiding
 def __getattr__(name: str) -> Any:
-    """The iterative solvers, which most programs do without."""
-    if name not in ("cg", "gmres"):
-        raise AttributeError(f"module 'quabla.linalg' has no attribute {name!r}")
+    """What is imported when it is first asked for."""
+    module = next((m for m, names in _LATER.items() if name in names), None)
+    if module is None:
+        from quabla.names import missing
+
+        raise missing("quabla.linalg", name, __all__)
     from importlib import import_module
 
-    globals().update(_hidden({name: getattr(import_module(f"quabla.solvers.{name}"), name)}))
+    globals().update(_hidden({name: getattr(import_module(module), name)}))
     return globals()[name]

@@ -26,11 +26,12 @@ for _name in ("qb", "stablehlo"):
     setattr(_dialects, _name, _module)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "context",
     "ext",
+    "extend_context",
     "ir",
     "irdl",
     "mlir_type",
@@ -43,10 +44,19 @@ __all__ = [
 
 _lock: Final = threading.Lock()
 _context: Any = None
+_loaders: Final[list[Callable[[Any], None]]] = []
+
+
+def extend_context(load: Callable[[Any], None]) -> None:
+    """Load a dialect into the process's context, now or when it is made; for the module that defines the dialect."""
+    with _lock:
+        _loaders.append(load)
+        if _context is not None:
+            load(_context)
 
 
 def context() -> Any:
-    """The process's MLIR context with the qb and StableHLO dialects loaded."""
+    """The process's MLIR context with StableHLO and the dialects of modules that are imported loaded."""
     global _context
     if _context is None:
         with _lock:
@@ -56,9 +66,8 @@ def context() -> Any:
                 made.enable_multithreading(False)
                 stablehlo.register_dialect(made)
                 stablehlo.register_stablehlo_passes()
-                from quabla.dialect import definition
-
-                definition.load(made)
+                for load in _loaders:
+                    load(made)
                 _context = made
     return _context
 

@@ -16,9 +16,11 @@ import numpy as np
 from quabla import dtypes, errors, tree
 from quabla.dtypes import dtype, float64, int64
 from quabla.functions.creation import checked_shape
+from quabla.functions.sorting import argsort
 from quabla.ops import dispatch
 from quabla.ops.arguments import static_int
 from quabla.ops.dispatch import Value, apply, cast, is_value
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import MAXIMUM, MINIMUM
 from quabla.ops.random_words import FOLD_IN, FRACTION, GAUSSIAN, RANDOM_WORDS, fold, fractions, gaussians, words
 from quabla.ops.types import Shape, tensor_type
@@ -33,6 +35,8 @@ __all__ = [
     "key",
     "keys",
     "normal",
+    "permutation",
+    "randint",
     "split",
     "uniform",
 ]
@@ -150,7 +154,7 @@ def _array(bits: Any) -> Value:
     """A key's bits as an int64 array."""
     if bits.__class__ is not int:
         return bits
-    return dispatch.hooks.eager.wrap(np.array(bits, np.uint64).view(np.int64), tensor_type((), int64))
+    return wrap(np.array(bits, np.uint64).view(np.int64), tensor_type((), int64))
 
 
 tree.register(Key, _leaf, lambda _, leaves: Key._of(leaves[0]))
@@ -281,7 +285,7 @@ def uniform(
     first, last = _range(low, high, dtype)
     samples = _fractions(bits, extents) * (high - low) + low
     if is_value(samples):
-        ends = (dispatch.hooks.eager.wrap(np.asarray(x), tensor_type((), dtype)) for x in (first, last))
+        ends = (wrap(np.asarray(x), tensor_type((), dtype)) for x in (first, last))
         first, last = ends
         return apply(MINIMUM, (apply(MAXIMUM, (cast(samples, dtype), first)), last))
     return _result(np.clip(samples.astype(dtype.numpy), first, last), dtype)
@@ -329,6 +333,73 @@ def bernoulli(key: Key, p: float = 0.5, shape: int | Sequence[int] = ()) -> Valu
     if not 0.0 <= chance <= 1.0:
         raise ValueError(f"bernoulli: a probability is between 0 and 1, got p={chance}{errors.at_user_line()}")
     return _result(_fractions(bits, extents) < chance, dtypes.bool_)
+
+
+def randint(key: Key, shape: int | Sequence[int], minval: int, maxval: int, dtype: dtype = int64) -> Value:
+    """Integers from ``minval`` to below ``maxval``, all as likely to within ``(maxval - minval) * 2**-53``.
+
+    Args:
+        key: the key.
+        shape: the shape of the result; an array of keys gives such an array for each.
+        minval: the least value, a static int.
+        maxval: the bound above, a static int.
+        dtype: int64 or int32.
+
+    Raises:
+        TypeError: for a key that is not a Key, bounds that are not ints, or a dtype that is not an int dtype.
+        ValueError: where the bounds are not in order, or more than 2**53 apart.
+        OverflowError: where a bound does not fit the dtype.
+
+    Example:
+        >>> qb.random.randint(qb.random.key(0), 5, 0, 10)
+        Tensor([8, 4, 0, 9, 1], dtype=int64)
+    """
+    bits = _bits("randint", key)
+    extents = checked_shape("randint", shape)
+    if not dtypes.check(dtype, "randint: dtype").is_int:
+        raise TypeError(f"randint: samples are int64 or int32, got dtype {dtype!r}{errors.at_user_line()}")
+    low, high = static_int("randint: minval", minval), static_int("randint: maxval", maxval)
+    if not low < high <= low + 2**53:
+        raise ValueError(
+            f"randint: needs minval < maxval, at most 2**53 apart, got minval={low} and maxval={high}"
+            f"{errors.at_user_line()}"
+        )
+    limits = np.iinfo(dtype.numpy)
+    if low < limits.min or high - 1 > limits.max:
+        raise OverflowError(f"randint: {low} to {high - 1} do not fit {dtype!r}{errors.at_user_line()}")
+    # A fraction is below 1 by 2**-53 or more, so that its product with the distance stays below that when it is rounded.
+    scaled = _fractions(bits, extents) * float(high - low)
+    if is_value(scaled):
+        return cast(scaled, dtype) + low
+    storage = scaled.astype(dtype.numpy) + dtype.numpy.type(low)
+    return wrap(storage, tensor_type(storage.shape, dtype))
+
+
+def permutation(key: Key, x: int | Value) -> Value:
+    """The numbers from 0 to below ``x`` in random order, or the rows of the array ``x`` in random order.
+
+    Args:
+        key: a single key.
+        x: a static int, or an array, which is shuffled along its first axis.
+
+    Raises:
+        TypeError: for a key that is not a Key.
+        ValueError: for an array of rank 0, a negative number, or an array of keys.
+
+    Example:
+        >>> qb.random.permutation(qb.random.key(0), 5)
+        Tensor([0, 3, 2, 4, 1], dtype=int64)
+    """
+    bits = _bits("permutation", key)
+    if key.shape:
+        raise ValueError(f"permutation: needs a single key, got keys of shape {key.shape}{errors.at_user_line()}")
+    rows = None if isinstance(x, (int, np.integer)) else dispatch.as_value(x)
+    if rows is not None and not rows.type.shape:
+        raise ValueError(f"permutation: an array of rank 0 has no rows{errors.at_user_line()}")
+    count = static_int("permutation: x", x) if rows is None else rows.type.shape[0]
+    # Words repeat with a probability of count**2 * 2**-65; then the first stays first.
+    order = argsort(_words(bits, checked_shape("permutation", (count,))))
+    return order if rows is None else rows[order]
 
 
 def glorot_normal(key: Key, shape: Sequence[int], dtype: dtype = float64) -> Value:
@@ -405,7 +476,7 @@ def _words(bits: Any, extents: Shape) -> Value:
     if is_value(bits) and bits.traced:
         return apply(RANDOM_WORDS, (bits,), (extents,))
     made = words(_array(bits).data, extents)
-    return dispatch.hooks.eager.wrap(made, tensor_type(made.shape, int64))
+    return wrap(made, tensor_type(made.shape, int64))
 
 
 def _fractions(bits: Any, extents: Shape) -> Any:
@@ -424,7 +495,7 @@ def _result(samples: Any, dtype: dtype) -> Value:
     if is_value(samples):
         return cast(samples, dtype)
     storage = np.asarray(samples, dtype.numpy)
-    return dispatch.hooks.eager.wrap(storage, tensor_type(storage.shape, dtype))
+    return wrap(storage, tensor_type(storage.shape, dtype))
 
 
 def _check_float(name: str, dtype: object) -> None:
@@ -470,6 +541,13 @@ def _range(low: float, high: float, dtype: dtype) -> tuple[Any, Any]:
     if not float(first) <= float(last):
         raise ValueError(f"uniform: no {dtype.name} number is from {low!r} to below {high!r}{errors.at_user_line()}")
     return first, last
+
+
+@errors.hiding_library_frames
+def __getattr__(name: str) -> NoReturn:
+    from quabla.names import missing
+
+    raise missing("quabla.random", name, __all__)
 
 
 globals().update(errors.hide_library_frames_in({name: globals()[name] for name in __all__}))

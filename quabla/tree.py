@@ -314,7 +314,12 @@ def flatten_with_path(tree: Any) -> tuple[list[tuple[Path, Any]], TreeDef]:
 _leaf_classes: Final[set[type]] = set()
 
 
-def flatten_args(tree: Any) -> tuple[list[Any], TreeDef]:
+def named(owner: object) -> str:
+    """How a message about the arguments of ``owner`` begins."""
+    return "" if owner is None else f"{owner}: "
+
+
+def flatten_args(tree: Any, owner: object = None) -> tuple[list[Any], TreeDef]:
     """What ``flatten`` gives, for an argument of a transform or a tuple of them.
 
     Raises:
@@ -326,12 +331,12 @@ def flatten_args(tree: Any) -> tuple[list[Any], TreeDef]:
         values, treedef = flatten(tree)
     for x in values:
         if x.__class__ not in _leaf_classes:
-            _check_leaf(values, treedef)
+            _check_leaf(values, treedef, owner)
             break
     return values, treedef
 
 
-def _check_leaf(values: Sequence[Any], treedef: TreeDef) -> None:
+def _check_leaf(values: Sequence[Any], treedef: TreeDef, owner: object) -> None:
     from collections import deque
 
     for i, x in enumerate(values):
@@ -346,7 +351,7 @@ def _check_leaf(values: Sequence[Any], treedef: TreeDef) -> None:
             continue
         where = "".join([f"[{k!r}]" for k in treedef.paths()[i]])
         raise TypeError(
-            f"arguments must be pytrees of arrays, got {cls.__qualname__}{where and ' at '}{where}; {instead}"
+            f"{named(owner)}arguments must be pytrees of arrays, got {cls.__qualname__}{where and ' at '}{where}; {instead}"
             f"{errors.at_user_line()}"
         )
 
@@ -400,8 +405,13 @@ def _register(
     import optree
 
     def children(node: Any) -> tuple[tuple[Any, ...], Hashable]:
-        values, static = flatten_fn(node)
-        return tuple(values), static
+        parts = flatten_fn(node)
+        if not isinstance(parts, tuple) or len(parts) != 2:
+            raise TypeError(
+                f"tree.register: the flatten function of {cls.__qualname__} must return a pair (children, static data), "
+                f"got {parts!r}{errors.at_user_line()}"
+            )
+        return tuple(parts[0]), parts[1]
 
     optree.register_pytree_node(
         cls, children, lambda static, values: unflatten_fn(static, tuple(values)), namespace=_NAMESPACE
@@ -481,3 +491,6 @@ def _register_fields(cls: Any, chosen: tuple[str, ...] | None, meta: tuple[str, 
         return cls(**dict(zip(data, children, strict=True)), **dict(zip(meta, static, strict=True)))
 
     return _register(cls, flatten_fn, unflatten_fn, data)
+
+
+globals().update(errors.hide_library_frames_in({name: globals()[name] for name in __all__}))

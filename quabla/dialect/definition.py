@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quabla.dialect import attributes, checks
-from quabla.mlir import ext, ir, irdl, read_type
+from quabla.mlir import ext, extend_context, ir, irdl, read_type
 from quabla.ops import load_all
 from quabla.ops.registry import REGISTRY, Op
 from quabla.ops.types import Params, TensorType
@@ -187,3 +187,6 @@ def _params(record: Op, op: Any, result: TensorType) -> Params:
         if "." not in name and name not in checks.attribute_names(record):
             raise ValueError(checks.unknown_attribute_fault(record, name))
     return tuple(values)
+
+
+extend_context(load)

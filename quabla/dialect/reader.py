@@ -1,7 +1,8 @@
 """From MLIR to graphs: reads a ``func.func`` of qb ops and of the scf ops that stand for ops with regions.
 
 Programs are read as MLIR's own passes leave them, not only as the writer writes them: regions use any value from
-outside, conditions are combined by arith ops on ``i1``, and a loop's test hands other values on than it got.
+outside, conditions are combined by arith ops on ``i1``, counters are carried and computed by arith ops on ``index``,
+and a loop's test hands other values on than it got. A counter is a ``tensor<f64>`` in a graph, exact up to 2**53.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from quabla.dialect.writer import ARGUMENT_CAPTURE, ARGUMENT_NAME, BOUND, INDEX_
 from quabla.dtypes import bool_
 from quabla.mlir import context, ir, place, read_type
 from quabla.ops.casting import CONSTANT
-from quabla.ops.elementwise import COMPARE, WHERE
+from quabla.ops.elementwise import ADD, COMPARE, MUL, SUB, WHERE
 from quabla.ops.registry import Op
 from quabla.ops.types import Const, Params, TensorType, splat_const, tensor_type
 from quabla.tracing.graph import ARGUMENT, COND, FORI, WHILE, Graph, RegionOp, TraceTensor
@@ -146,6 +147,8 @@ class _Reader:
 
     def _value(self, op: Any, x: Any, scope: _Scope) -> TraceTensor:
         found = scope.find(x, self._fold)
+        if found is None and x in self._integers:
+            return self._emit(op, scope, CONSTANT, (), (Const(np.array(float(self._integers[x]))),))
         if found is None:
             raise _error(op, f"'{op.name}' op uses a value that no argument or earlier qb op of its function defines")
         return found
@@ -206,11 +209,7 @@ class _Reader:
         scope.values[result] = self._emit(op, scope, CONSTANT, (), (splat_const(t, 0),))
 
     def _index(self, op: Any, scope: _Scope) -> None:
-        known = self._integers.get(op.operands[0])
-        if known is None:
-            self._same(op, scope)
-        else:
-            scope.values[op.results[0]] = self._emit(op, scope, CONSTANT, (), (Const(np.array(float(known))),))
+        self._same(op, scope)
 
     def _logic(self, op: Any, scope: _Scope) -> None:
         x, y = self._operands(op, scope)
@@ -219,6 +218,19 @@ class _Reader:
             "arith.ori": (WHERE, (x, x, y), ()),
             "arith.xori": (COMPARE, (x, y), ("not_equal",)),
         }[op.name]
+        scope.values[op.results[0]] = self._emit(op, scope, record, operands, params)
+
+    def _counting(self, op: Any, scope: _Scope) -> None:
+        if not isinstance(op.operands[0].type, ir.IndexType):
+            raise _error(op, f"'{op.name}' op can be read only on index values, got {op.operands[0].type}")
+        operands = tuple(self._operands(op, scope))
+        if op.name == "arith.cmpi":
+            predicate = ir.IntegerAttr(op.attributes["predicate"]).value
+            if predicate >= len(_SIGNED):
+                raise _error(op, "'arith.cmpi' op: an unsigned comparison of counters cannot be read")
+            record, params = COMPARE, (_SIGNED[predicate],)
+        else:
+            record, params = {"arith.addi": ADD, "arith.subi": SUB, "arith.muli": MUL}[op.name], ()
         scope.values[op.results[0]] = self._emit(op, scope, record, operands, params)
 
     def _select(self, op: Any, scope: _Scope) -> None:
@@ -298,11 +310,18 @@ class _Reader:
         return [self._value(condition, x, scope) for x in names]
 
 
+#: The predicates of arith.cmpi that respect the sign, in their order.
+_SIGNED: Final = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
 _STEPS: Final[dict[str, Callable[[_Reader, Any, _Scope], None]]] = {
+    "arith.addi": _Reader._counting,
     "arith.andi": _Reader._logic,
+    "arith.cmpi": _Reader._counting,
     "arith.constant": _Reader._constant,
+    "arith.muli": _Reader._counting,
     "arith.ori": _Reader._logic,
     "arith.select": _Reader._select,
+    "arith.subi": _Reader._counting,
     "arith.xori": _Reader._logic,
     INDEX_OP: _Reader._index,
     "scf.for": _Reader._for,

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quabla import errors, mlir
+from quabla.dialect import definition as _definition  # noqa: F401  # pyright: ignore[reportUnusedImport]  (loads it)
 from quabla.dialect.attributes import attribute_dict
 from quabla.dialect.captures import outer_names
 from quabla.mlir import ir, mlir_type

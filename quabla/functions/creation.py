@@ -17,6 +17,7 @@ from quabla.functions.shape import stack
 from quabla.ops import dispatch
 from quabla.ops.arguments import shape_tuple, static_int
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import wrap
 from quabla.ops.shaping import broadcast_to
 from quabla.ops.types import Shape, TensorType, tensor_type
 
@@ -47,16 +48,27 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
     Numbers and NumPy integers become float64 unless ``dtype`` is an int one; a list of bools only becomes bool.
 
     Raises:
-        TypeError: for what has no such form: text, None, complex numbers, float16, integers beyond 64 bits.
+        TypeError: for what has no such form: text, None, complex numbers, float16, integers beyond 64 bits, masked
+            elements.
         ValueError: for ragged lists, and for NaN and infinities as ints.
         OverflowError: for numbers beyond an int dtype.
     """
+    source = obj.__class__
+    if dtype is None and source is np.ndarray and obj.dtype in _AS_THEY_ARE:
+        return obj.copy()
     if isinstance(obj, (str, bytes)) or obj is None:
         raise TypeError(f"cannot make an array from {obj!r}{errors.at_user_line()}")
+    if isinstance(obj, np.ndarray) and obj.__class__ is not np.ndarray and np.any(getattr(obj, "mask", False)):
+        raise TypeError(
+            "cannot make an array from a masked array with masked elements, since arrays have no masks; fill them first, "
+            f"x.filled(value){errors.at_user_line()}"
+        )
     try:
         found = np.asarray(obj)
     except ValueError as e:
         raise ValueError(f"cannot make an array from a ragged list: {e}{errors.at_user_line()}") from None
+    if dtype is None and source in _COPIED and found.dtype in _AS_THEY_ARE:
+        return found
     kind, size = found.dtype.kind, found.dtype.itemsize
     if dtype is not None and dtype.is_int and kind in "iuf" and size <= 8:
         return _integers(found, dtype)
@@ -68,6 +80,12 @@ def to_storage(obj: Any, dtype: dtype | None = None) -> np.ndarray[Any, Any]:
     raise TypeError(
         f"cannot make an array from {what}; arrays hold float64, float32, bool, int32 or int64{errors.at_user_line()}"
     )
+
+
+#: The dtypes whose numbers stay what they are.
+_AS_THEY_ARE: Final = frozenset({np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.bool_)})
+#: The classes that NumPy makes a new array of in any case.
+_COPIED: Final = frozenset({list, tuple, float, bool})
 
 
 def _integers(found: np.ndarray[Any, Any], dtype: dtype) -> np.ndarray[Any, Any]:
@@ -103,13 +121,14 @@ def _wrap(storage: np.ndarray[Any, Any], dtype: dtype | None = None) -> Value:
     if dtype is not None and storage.dtype != dtype.numpy:
         with np.errstate(all="ignore"):
             storage = storage.astype(dtype.numpy)
-    return dispatch.hooks.eager.wrap(storage, type_of(storage))
+    return wrap(storage, type_of(storage))
 
 
-def checked_shape(name: str, shape: object) -> Shape:
-    extents = shape_tuple(name, shape)
-    if any(n < 0 for n in extents):
-        raise OverflowError(f"{name}: a shape has no negative extents, got {list(extents)}{errors.at_user_line()}")
+def checked_shape(name: str, shape: Any) -> Shape:
+    extents = (shape,) if shape.__class__ is int else shape_tuple(name, shape)
+    for n in extents:
+        if n < 0:
+            raise OverflowError(f"{name}: a shape has no negative extents, got {list(extents)}{errors.at_user_line()}")
     return extents
 
 
@@ -134,6 +153,9 @@ def asarray(obj: Any, dtype: dtype | None = None) -> Value:
     """
     if dtype is not None:
         dtypes.check(dtype)
+    kind = obj.__class__
+    if kind is np.ndarray or (kind is list and not _holds_arrays(obj)):  # the usual ones first
+        return _wrap(to_storage(obj, dtype), dtype)
     if dispatch.is_value(obj):
         return obj if dtype is None else dispatch.cast(obj, dtype)
     if isinstance(obj, (list, tuple)) and _holds_arrays(obj):
@@ -147,10 +169,15 @@ def asarray(obj: Any, dtype: dtype | None = None) -> Value:
 
 def _holds_arrays(items: Any) -> bool:
     kinds = set(map(type, items))
+    if kinds <= _NUMBERS:
+        return False
     if any(hasattr(kind, "traced") for kind in kinds):
         return True
     nested = list in kinds or tuple in kinds
     return nested and any(_holds_arrays(x) for x in items if isinstance(x, (list, tuple)))
+
+
+_NUMBERS: Final = {float, int, bool}
 
 
 def _stacked(items: Any) -> Value:
@@ -162,6 +189,7 @@ def _stacked(items: Any) -> Value:
     return stack(values)
 
 
+@errors.hides_library_frames
 def array(obj: Any, dtype: dtype | None = None) -> Value:
     """A new array with the values of ``obj``; takes what ``asarray`` takes.
 
@@ -169,10 +197,14 @@ def array(obj: Any, dtype: dtype | None = None) -> Value:
         >>> qb.array([1.0, 2.0])
         Tensor([1., 2.], dtype=float64)
     """
-    out = asarray(obj, dtype)
-    if out is obj and not out.traced:
-        return dispatch.hooks.eager.wrap(out.data, out.type)  # arrays never change, so the storage can be shared
-    return out
+    try:
+        out = asarray(obj, dtype)
+        if out is obj and not out.traced:
+            return wrap(out.data, out.type)  # arrays never change, so the storage can be shared
+        return out
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
 
 
 def from_dlpack(x: Any, *, device: str | None = None, copy: bool | None = None) -> Value:
@@ -238,11 +270,9 @@ def ones(shape: int | Sequence[int], dtype: dtype | None = None) -> Value:
 
 
 def _filled(name: str, make: Callable[..., Any], shape: object, dtype: dtype | None) -> Value:
-    if dtype is None:
-        dtype = dtypes.float64
-    dtypes.check(dtype)
+    kind = dtypes.float64 if dtype is None else dtypes.check(dtype)
     extents = checked_shape(name, shape)
-    return dispatch.hooks.eager.wrap(make(extents, dtype.numpy), tensor_type(extents, dtype))
+    return wrap(make(extents, kind.numpy), tensor_type(extents, kind))
 
 
 def full(shape: int | Sequence[int], fill_value: Any, dtype: dtype | None = None) -> Value:

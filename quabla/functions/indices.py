@@ -15,7 +15,8 @@ import numpy as np
 from quabla import errors
 from quabla.dtypes import int64
 from quabla.functions.shape import stack
-from quabla.ops.dispatch import Value, apply, cast, hooks, is_value
+from quabla.ops.dispatch import Value, apply, cast, is_value
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import FLOOR
 from quabla.ops.rows import is_traced
 from quabla.ops.types import Shape, broadcast_shapes, tensor_type
@@ -224,7 +225,7 @@ def as_ints(item: Any) -> Value:
             item = apply(FLOOR, (item,))
         return cast(item, int64)
     array = np.asarray(item, np.int64)
-    return hooks.eager.wrap(array, tensor_type(array.shape, int64))
+    return wrap(array, tensor_type(array.shape, int64))
 
 
 # ---- checks -------------------------------------------------------------------------------------

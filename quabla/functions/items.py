@@ -20,8 +20,9 @@ from quabla.functions.creation import array
 from quabla.functions.indices import Range, Selection, as_ints, int_array, select
 from quabla.ops import rows
 from quabla.ops.arguments import axis_index
-from quabla.ops.dispatch import Value, apply, as_value, cast, full, hooks, is_value, promote, weakly
-from quabla.ops.elementwise import ADD, COMPARE, MAXIMUM, MINIMUM, MUL, WHERE
+from quabla.ops.dispatch import Value, apply, as_value, cast, full, is_value, promote, weakly
+from quabla.ops.eager import with_elements
+from quabla.ops.elementwise import ADD, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, WHERE
 from quabla.ops.gathering import (
     CLAMP,
     DROP,
@@ -44,6 +45,7 @@ __all__ = ["At", "getitem", "take", "take_along_axis"]
 # ---- reading ------------------------------------------------------------------------------------
 
 
+@errors.hides_library_frames
 def getitem(x: Value, index: Any) -> Value:
     """``x[index]``: NumPy's basic and advanced indexing.
 
@@ -52,29 +54,34 @@ def getitem(x: Value, index: Any) -> Value:
         IndexError: for an index out of range, too many indices, two ellipses, or arrays that do not broadcast.
         TracerError: for a slice with a traced bound, and for a traced mask.
     """
-    if not x.traced and (
-        index.__class__ in _PLAIN or (index.__class__ is tuple and _PLAIN.issuperset(map(type, index)))
-    ):
-        try:
-            part = x.data[index]
-        except (IndexError, TypeError):
-            pass  # select says what is wrong
-        else:
-            part = hooks.eager.wrap(part, x.type.with_shape(part.shape))
-            part.weak = x.weak
-            return part
-    return _read(x, select(index, x.type.shape))
+    try:
+        if not x.traced and _is_plain(index):
+            try:
+                return with_elements(x, x.data[index])
+            except (IndexError, TypeError):
+                pass  # select says what is wrong
+        return _read(x, select(index, x.type.shape))
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
 
 
-#: What NumPy reads as we do.
+def _is_plain(index: Any) -> bool:
+    """Whether NumPy reads an index as we do."""
+    if index.__class__ is not tuple:
+        return index.__class__ in _PLAIN
+    for i in index:  # noqa: SIM110  (all() takes longer than NumPy)
+        if i.__class__ not in _PLAIN:
+            return False
+    return True
+
+
 _PLAIN: Final = frozenset({int, slice, type(None), type(...)})
 
 
 def _read(x: Value, taken: Selection) -> Value:
     if not x.traced and taken.window is not None:  # NumPy at once, where a trace has an op for each axis
-        part = hooks.eager.wrap(x.data[taken.window], x.type.with_shape(taken.shape))
-        part.weak = x.weak
-        return part
+        return with_elements(x, x.data[taken.window])
     weak = x.weak
     x = _window(x, taken)
     if taken.points is None:
@@ -239,6 +246,7 @@ class At:
         return f"At({self._x!r})"
 
 
+@errors.hides_library_frames_in_methods
 class Place:
     """A place in an array: what ``x.at[index]`` stands for. Its methods return new arrays.
 
@@ -267,6 +275,17 @@ class Place:
     def multiply(self, values: object) -> Value:
         """``x`` with the elements multiplied by values."""
         return self._updated("multiply", values)
+
+    def divide(self, values: object) -> Value:
+        """``x`` with the elements divided by values.
+
+        Raises:
+            ValueError: for an array that is not a float one.
+        """
+        if not self._x.type.dtype.is_float:
+            raise ValueError(f"at[...].divide: needs a float array, got {self._x.type}{errors.at_user_line()}")
+        divisors = Place(full(self._x.type, 1.0), self._index).multiply(values)
+        return weakly(apply(DIV, (self._x, divisors)), self._x.weak)
 
     def max(self, values: object) -> Value:
         """``x`` with the larger of the elements and values; ties share the derivative equally."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from quabla.ops.dispatch import (
     scalar,
     weakly,
 )
+from quabla.ops.eager import known_pairs, two
 from quabla.ops.elementwise import ABS, COMPARE, DIV, FMOD, POWI, ROUND, WHERE, compare, power
 from quabla.ops.integers import FLOOR_DIVIDE, modulo
 from quabla.ops.selection import choose, test
@@ -240,100 +241,50 @@ def isinf(x: object) -> Value:
 # ---- comparisons --------------------------------------------------------------------------------
 
 
-def _comparison(name: str, lhs: object, rhs: object) -> Value:
-    if is_number(lhs) and is_number(rhs):
-        raise TypeError(f"{name}: needs an array, got the numbers {lhs!r} and {rhs!r}{errors.at_user_line()}")
-    return compare(lhs, rhs, name)
+def _comparison(
+    kind: str, meaning: str, example: tuple[float, str], *, bools: bool = False
+) -> Callable[[object, object], Value]:
+    """The public function of a comparison; the example is the first of two numbers, and what comparing them with 2 gives."""
+    known = known_pairs(COMPARE, (kind,), ints=True)
 
+    def function(lhs: object, rhs: object) -> Value:
+        try:
+            r = two(known, lhs, rhs)
+            if r is not None:
+                return r
+            if is_number(lhs) and is_number(rhs):
+                raise TypeError(f"{kind}: needs an array, got the numbers {lhs!r} and {rhs!r}{errors.at_user_line()}")
+            return compare(lhs, rhs, kind)
+        except Exception as e:
+            errors.hide_library_frames(e)
+            raise
 
-def equal(lhs: object, rhs: object) -> Value:
-    """Whether ``lhs == rhs``, elementwise; NaN equals nothing.
-
-    Raises:
-        TypeError: for two numbers.
-        ValueError: for different float dtypes or shapes that do not broadcast.
-
-    Example:
-        >>> import quabla as qb
-        >>> qb.equal(qb.array([1.0, 2.0]), 2.0).tolist()
-        [False, True]
-    """
-    return _comparison("equal", lhs, rhs)
-
-
-def not_equal(lhs: object, rhs: object) -> Value:
-    """Whether ``lhs != rhs``, elementwise; NaN differs from everything.
+    function.__name__ = function.__qualname__ = kind
+    first, result = example
+    function.__doc__ = f"""Whether {meaning}.
 
     Raises:
         TypeError: for two numbers.
-        ValueError: for different float dtypes or shapes that do not broadcast.
+        ValueError: for {"" if bools else "bool arrays, "}different float dtypes or shapes that do not broadcast.
 
     Example:
         >>> import quabla as qb
-        >>> qb.not_equal(qb.array([1.0, 2.0]), 2.0).tolist()
-        [True, False]
+        >>> qb.{kind}(qb.array([{first}, 2.0]), 2.0).tolist()
+        {result}
     """
-    return _comparison("not_equal", lhs, rhs)
+    return errors.hides_library_frames(function)
 
 
-def greater(lhs: object, rhs: object) -> Value:
-    """Whether ``lhs > rhs``, elementwise.
-
-    Raises:
-        TypeError: for two numbers.
-        ValueError: for bool arrays, different float dtypes or shapes that do not broadcast.
-
-    Example:
-        >>> import quabla as qb
-        >>> qb.greater(qb.array([1.0, 3.0]), 2.0).tolist()
-        [False, True]
-    """
-    return _comparison("greater", lhs, rhs)
-
-
-def greater_equal(lhs: object, rhs: object) -> Value:
-    """Whether ``lhs >= rhs``, elementwise.
-
-    Raises:
-        TypeError: for two numbers.
-        ValueError: for bool arrays, different float dtypes or shapes that do not broadcast.
-
-    Example:
-        >>> import quabla as qb
-        >>> qb.greater_equal(qb.array([1.0, 2.0]), 2.0).tolist()
-        [False, True]
-    """
-    return _comparison("greater_equal", lhs, rhs)
-
-
-def less(lhs: object, rhs: object) -> Value:
-    """Whether ``lhs < rhs``, elementwise.
-
-    Raises:
-        TypeError: for two numbers.
-        ValueError: for bool arrays, different float dtypes or shapes that do not broadcast.
-
-    Example:
-        >>> import quabla as qb
-        >>> qb.less(qb.array([1.0, 2.0]), 2.0).tolist()
-        [True, False]
-    """
-    return _comparison("less", lhs, rhs)
-
-
-def less_equal(lhs: object, rhs: object) -> Value:
-    """Whether ``lhs <= rhs``, elementwise.
-
-    Raises:
-        TypeError: for two numbers.
-        ValueError: for bool arrays, different float dtypes or shapes that do not broadcast.
-
-    Example:
-        >>> import quabla as qb
-        >>> qb.less_equal(qb.array([1.0, 3.0]), 2.0).tolist()
-        [True, False]
-    """
-    return _comparison("less_equal", lhs, rhs)
+equal: Final = _comparison(
+    "equal", "``lhs == rhs``, elementwise; NaN equals nothing", (1.0, "[False, True]"), bools=True
+)
+not_equal: Final = _comparison(
+    "not_equal", "``lhs != rhs``, elementwise; NaN differs from everything", (1.0, "[True, False]"), bools=True
+)
+greater: Final = _comparison("greater", "``lhs > rhs``, elementwise", (3.0, "[True, False]"))
+greater_equal: Final = _comparison("greater_equal", "``lhs >= rhs``, elementwise", (1.0, "[False, True]"))
+less: Final = _comparison("less", "``lhs < rhs``, elementwise", (1.0, "[True, False]"))
+less_equal: Final = _comparison("less_equal", "``lhs <= rhs``, elementwise", (3.0, "[False, True]"))
 
 
 # ---- logic --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NoReturn, Self
 
 import numpy as np
 
@@ -16,14 +16,22 @@ from quabla.dtypes import dtype
 from quabla.functions import items, math, statistics
 from quabla.ops import casting, elementwise, indexing, linalg, reductions, shaping, transcendental
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import two
 from quabla.ops.types import TensorType
 
 __all__ = ["NUMPY_OPERATORS", "Methods"]
 
 
+class ImmutableError(TypeError, AttributeError):
+    """What Python raises for a class without item assignment: a TypeError, and an AttributeError for the method."""
+
+
 def _matrix_product(x1: Any, x2: Any) -> Value:
+    r = two(linalg.known_matrices, x1, x2)
+    if r is not None:
+        return r
     for x in (x1, x2):
-        if x.ndim < 2:
+        if getattr(x, "type", x).ndim < 2:
             raise ValueError(
                 f"@ needs matrices, got an array of shape {list(x.shape)}; quabla.matmul and quabla.dot take vectors"
                 f"{errors.at_user_line()}"
@@ -39,9 +47,11 @@ def _check_ranks(name: str, x: Any, rhs: Any) -> None:
         )
 
 
-def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
+def _operator(function: Callable[[Any, Any], Value], *, numbers: bool = True) -> Callable[[Any, Any], Value]:
+    """An operator; unless it takes numbers, its other operand must be an array too."""
+
     def operator(self: Any, other: Any) -> Value:
-        if not isinstance(other, _OPERANDS):
+        if not isinstance(other, _OPERANDS if numbers else _ARRAYS):
             return NotImplemented
         try:
             return function(self, other)
@@ -54,15 +64,6 @@ def _operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Val
 
 def _reflected(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
     return _operator(lambda self, other: function(other, self))
-
-
-def _array_operator(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
-    """An operator whose other operand must be an array too."""
-
-    def operator(self: Any, other: Any) -> Value:
-        return function(self, other) if isinstance(other, _ARRAYS) else NotImplemented
-
-    return operator
 
 
 def _binary_method(function: Callable[[Any, Any], Value]) -> Callable[[Any, Any], Value]:
@@ -120,6 +121,7 @@ class Methods:
         return self.type.dtype
 
     @property
+    @errors.hiding_library_frames
     def T(self) -> Value:
         """The array with its axes reversed."""
         return shaping.transpose(self)
@@ -135,6 +137,7 @@ class Methods:
         return "cpu"
 
     @property
+    @errors.hiding_library_frames
     def mT(self) -> Value:
         """The matrices in the last two axes, transposed."""
         return self.__array_namespace__().matrix_transpose(self)
@@ -199,7 +202,7 @@ class Methods:
     __rfloordiv__ = _reflected(math.floor_divide)
     __mod__ = _operator(math.mod)
     __rmod__ = _reflected(math.mod)
-    __matmul__ = _array_operator(_matrix_product)
+    __matmul__ = _operator(_matrix_product, numbers=False)
     __neg__ = elementwise.neg
     __abs__ = elementwise.abs
 
@@ -211,9 +214,9 @@ class Methods:
     __gt__ = _operator(math.greater)
     __ge__ = _operator(math.greater_equal)
 
-    __and__ = _array_operator(math.logical_and)
-    __or__ = _array_operator(math.logical_or)
-    __xor__ = _array_operator(math.logical_xor)
+    __and__ = _operator(math.logical_and, numbers=False)
+    __or__ = _operator(math.logical_or, numbers=False)
+    __xor__ = _operator(math.logical_xor, numbers=False)
     __invert__ = math.logical_not
 
     __getitem__ = items.getitem
@@ -223,8 +226,16 @@ class Methods:
         """``x.at[index].set(values)`` and ``add``, ``multiply``, ``max``, ``min``: ``x`` with parts replaced."""
         return items.At(self)
 
+    def __setitem__(self, index: Any, values: object) -> NoReturn:
+        raise ImmutableError(
+            "arrays are immutable: x[index] = values cannot change one; y = x.at[index].set(values) makes a new one"
+        )
+
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise ImmutableError("arrays are immutable: elements cannot be deleted")
+
     def __iter__(self) -> Iterator[Value]:
-        return (self[i] for i in range(len(self)))
+        return map(self.__getitem__, range(len(self)))
 
     # ---- elementwise ----------------------------------------------------------------------------
 
@@ -374,8 +385,7 @@ class Methods:
         return systems.cholesky(self)
 
 
-for _name, _method in errors.hide_library_frames_in(vars(Methods)).items():
-    setattr(Methods, _name, _method)
+errors.hides_library_frames_in_methods(Methods)
 
 _ARRAYS: Final = (Methods, np.ndarray)
 _OPERANDS: Final = (Methods, int, float, np.ndarray, np.generic)

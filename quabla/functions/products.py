@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from quabla.functions.contraction import einsum
 from quabla.functions.shape import stack
 from quabla.ops.arguments import axis_index, static_int
 from quabla.ops.dispatch import Value, apply, as_value, full, is_number, promote, scalar, weakly
+from quabla.ops.eager import LONG_WAY, Known, two
 from quabla.ops.elementwise import COMPARE, DIV, MUL, NEG, SUB, WHERE
 from quabla.ops.indexing import GATHER, piece
-from quabla.ops.linalg import MATMUL
+from quabla.ops.linalg import MATMUL, known_products
 from quabla.ops.reductions import SUM
 from quabla.ops.shaping import BROADCAST, CONCAT, TRANSPOSE, reshaped
 from quabla.ops.types import tensor_type
@@ -27,6 +28,7 @@ __all__ = ["cholesky", "cross", "diff", "dot", "einsum", "interp", "kron", "oute
 # ---- products -----------------------------------------------------------------------------------
 
 
+@errors.hides_library_frames
 def dot(a: object, b: object) -> Value:
     """NumPy's dot product: sums of products over the last axis of ``a`` and the last but one of ``b``.
 
@@ -42,10 +44,23 @@ def dot(a: object, b: object) -> Value:
         >>> qb.dot(qb.array([1.0, 2.0]), qb.array([3.0, 4.0])).item()
         11.0
     """
+    try:
+        r = two(_known_dots, a, b)
+        return _dot(a, b) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+def _dot(a: object, b: object) -> Value:
     (x, y), weak = promote("dot", a, b)
     if not x.type.ndim or not y.type.ndim:
         return weakly(apply(MUL, (x, y)), weak)
     return weakly(_contract("dot", x, y, (x.type.ndim - 1,), (max(y.type.ndim - 2, 0),)), weak)
+
+
+#: On vectors and matrices it is the matrix product.
+_known_dots: Final = Known(lambda ts: known_products[ts] if max(ts[0].ndim, ts[1].ndim) <= 2 else LONG_WAY)
 
 
 def tensordot(a: object, b: object, axes: object = 2) -> Value:

@@ -13,7 +13,8 @@ from quabla.functions.items import getitem
 from quabla.functions.math import floor_divide, mod
 from quabla.ops.arguments import axis_index, static_int
 from quabla.ops.casting import apply_weakly
-from quabla.ops.dispatch import Value, apply, as_value, cast, full, hooks, promote
+from quabla.ops.dispatch import Value, apply, as_value, cast, full, promote
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import SUB, WHERE
 from quabla.ops.gathering import DROP, SCATTER_ND_SET
 from quabla.ops.reductions import CUMSUM
@@ -193,7 +194,7 @@ def nonzero(x: object, size: int | None = None, fill_value: int = 0) -> tuple[Va
 
 def _ints(array: np.ndarray[Any, Any]) -> Value:
     array = array.astype(np.int64, copy=False)
-    return hooks.eager.wrap(array, tensor_type(array.shape, int64))
+    return wrap(array, tensor_type(array.shape, int64))
 
 
 def compress(condition: object, x: object, axis: object = None) -> Value:

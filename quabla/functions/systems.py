@@ -34,6 +34,7 @@ __all__ = [
     "slogdet",
     "solve",
     "solve_triangular",
+    "symmetric_matrices",
 ]
 
 
@@ -62,6 +63,21 @@ def matrices(name: str, a: object, *, square: bool = False) -> Value:
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         kind = "square matrices" if square else "a matrix or a stack of matrices"
         raise ValueError(f"{name}: needs {kind}, got {v.type}{errors.at_user_line()}")
+    return v
+
+
+def symmetric_matrices(name: str, a: object) -> Value:
+    """``a`` as a stack of square float matrices, checked to be symmetric to rounding where it is not traced.
+
+    Raises:
+        ValueError: for what is none.
+    """
+    v = matrices(name, a, square=True)
+    if not v.traced:
+        x = v.data
+        slack = 100.0 * float(np.finfo(x.dtype).eps) * np.abs(x).max(initial=0.0)
+        if not (np.abs(x - np.swapaxes(x, -1, -2)) <= slack).all():
+            raise ValueError(f"{name}: the matrix is not symmetric{errors.at_user_line()}")
     return v
 
 
@@ -173,12 +189,7 @@ def cholesky(a: object) -> Value:
         >>> qb.linalg.cholesky(qb.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
         [[2.0, 0.0], [1.0, 2.0]]
     """
-    v = matrices("cholesky", a, square=True)
-    if not v.traced:
-        x = v.data
-        slack = 100.0 * float(np.finfo(x.dtype).eps) * np.abs(x).max(initial=0.0)
-        if not (np.abs(x - np.swapaxes(x, -1, -2)) <= slack).all():
-            raise ValueError(f"cholesky: the matrix is not symmetric{errors.at_user_line()}")
+    v = symmetric_matrices("cholesky", a)
     factor = apply(CHOLESKY, (v,))
     if not factor.traced and np.isnan(factor.data).any():
         raise ValueError(f"cholesky: {CHOLESKY.refusal}{errors.at_user_line()}")

@@ -17,6 +17,7 @@ __all__ = [
     "guard_products",
     "keep_barriers",
     "keep_zeros",
+    "select_short_branches",
     "split_broadcasts",
     "write_out",
 ]
@@ -90,6 +91,41 @@ def split_broadcasts(module: Any) -> None:
         new = _create("stablehlo.broadcast_in_dim", [to], [x], attributes=rest, loc=loc, ip=ip).result
         op.results[0].replace_all_uses_with(new)
         op.operation.erase()
+
+
+#: A branch of at most this many ops, each of so few elements, takes less time than the choice of one.
+SHORT_BRANCH: Final = 24
+FEW_ELEMENTS: Final = 16
+
+
+def select_short_branches(module: Any) -> None:
+    """Compute both branches of a choice, in place, and select, where they are a few ops on a few numbers.
+
+    XLA on the CPU calls a branch as a program of its own, and a loop around it cannot become one kernel.
+    """
+    for op in reversed(_named(module, "stablehlo.if")):  # those inside first
+        branches = [list(r.blocks[0].operations) for r in op.regions]
+        if not all(_is_short(ops) for ops in branches):
+            continue
+        loc, ip = op.location, ir.InsertionPoint(op)
+        chosen = [list(ops[-1].operands) for ops in branches]
+        for inner in (o for ops in branches for o in ops[:-1]):
+            inner.operation.move_before(op.operation)
+        for result, a, b in zip(op.results, *chosen, strict=True):
+            made = _create("stablehlo.select", [result.type], [op.operands[0], a, b], loc=loc, ip=ip).result
+            result.replace_all_uses_with(made)
+        op.operation.erase()
+
+
+def _is_short(ops: Sequence[Any]) -> bool:
+    if len(ops) > SHORT_BRANCH:
+        return False
+    return all(
+        not len(o.regions)
+        and o.name not in ("stablehlo.custom_call", "func.call")
+        and all(math.prod(r.type.shape) <= FEW_ELEMENTS for r in o.results)
+        for o in (op.operation for op in ops)
+    )
 
 
 def keep_zeros(module: Any) -> None:
@@ -167,10 +203,15 @@ _Q: Final = (1.0, 630.0, 51975.0, 945945.0, 2027025.0)
 
 
 def _tanh(x: Term) -> Term:
-    """The hyperbolic tangent; XLA's errs by up to 7 ulp."""
-    a, z = abs(x), x * x
-    near = select(x.eq(0.0), x, x - x * (z * _horner(z, _P) / _horner(z, _Q)))  # keeps the sign of zero
-    return select(a < 0.625, near, x.sign() * (1.0 - 2.0 / ((2.0 * a).exp() + 1.0)))
+    """The hyperbolic tangent; XLA's errs by up to 7 ulp.
+
+    Both ranges share a division, and the exponential is that of the derivative, ``sech2``.
+    """
+    z, sign, e = x * x, x.sign(), (-2.0 * abs(x)).exp()
+    near = abs(x) < 0.625
+    top = select(near, x * (z * _horner(z, _P)), sign * (2.0 * e))
+    r = select(near, x, sign) - top / select(near, _horner(z, _Q), 1.0 + e)
+    return select(x.eq(0.0), x, r)  # keeps the sign of zero
 
 
 def _cbrt(x: Term) -> Term:

@@ -27,6 +27,7 @@ _create: Final = ir.Operation.create
 def call_lapack(module: Any) -> bool:
     """Replace the custom calls of a module that LAPACK serves, in place; returns whether there were any."""
     lo = Builder(module)
+    w = _Writer(lo)
     found = False
     for op in list(walk(f.regions for f in functions_of(module))):
         name = op.name
@@ -41,7 +42,6 @@ def call_lapack(module: Any) -> bool:
         values = list(op.operands)
         types = [read_type(v.type) for v in values]
         to = read_type(op.results[0].type)
-        w = _Writer(lo)
         made = _NATIVE[name](w, values, to, op) if name in _NATIVE else _ROUTINES[name](w, values, types, to)
         op.results[0].replace_all_uses_with(made)
         op.operation.erase()
@@ -70,6 +70,14 @@ class _Writer:
 
     def __init__(self, lo: Builder) -> None:
         self.lo: Final = lo
+        self._written: Final[dict[Any, Any]] = {}
+
+    def once(self, name: str, a: Value, write: Callable[[], Any]) -> Any:
+        """A factorization of a matrix, written where a block first has it."""
+        key = (name, a, self.lo.ip.block)
+        if key not in self._written:
+            self._written[key] = write()
+        return self._written[key]
 
     # ---- routines ---------------------------------------------------------------------------------
 
@@ -272,7 +280,7 @@ def _solve(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType)
 def _determinant(w: _Writer, a: Value, t: TensorType) -> tuple[Value, Value, TensorType, Value]:
     """The pivots' diagonal, where rows were exchanged, the type of both, and 0 or NaN for each matrix."""
     lo = w.lo
-    packed, pivots, _ = w.lu(a, t)
+    packed, pivots, _ = w.once("lu", a, lambda: w.lu(a, t))
     line = t.with_shape(t.shape[:-1])
     rows = lo.op("stablehlo.iota", pivots.type, [], iota_dimension=line.ndim - 1)
     rows = lo.op("stablehlo.add", pivots.type, [rows, lo_integer(lo, pivots.type, 1)])
@@ -311,18 +319,18 @@ def _log_abs_det(w: _Writer, xs: list[Value], types: list[TensorType], to: Tenso
 
 
 def _eigh_values(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
-    return w.eigh(xs[0], types[0])[0]
+    return w.once("eigh", xs[0], lambda: w.eigh(xs[0], types[0]))[0]
 
 
 def _eigh_vectors(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
-    return w.signed(w.eigh(xs[0], types[0])[1], to)
+    return w.signed(w.once("eigh", xs[0], lambda: w.eigh(xs[0], types[0]))[1], to)
 
 
 def _qr_q(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
     """Q with as many columns as ``to`` has."""
     lo, (t,) = w.lo, types
     *stack, rows, columns = t.shape
-    packed, tau, signs, scales = w.qr(xs[0], t)
+    packed, tau, signs, scales = w.once("qr", xs[0], lambda: w.qr(xs[0], t))
     wanted = to.shape[-1]
     packed = w.part(packed, t, range(rows), range(min(columns, wanted)))
     if wanted > columns:
@@ -347,18 +355,18 @@ def _qr_q(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) 
 
 def _qr_r(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
     lo, (t,) = w.lo, types
-    packed, _, signs, scales = w.qr(xs[0], t)
+    packed, _, signs, scales = w.once("qr", xs[0], lambda: w.qr(xs[0], t))
     r = w.triangle(w.part(packed, t, range(to.shape[-2]), range(to.shape[-1])), to)
     r = lo.mul(to, r, w.rows(signs, scales, to))
     return w.plus(r, to, w.spoiled(xs[0], t), t.shape[:-2])
 
 
 def _svd_s(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
-    return w.svd(xs[0], types[0])[1]
+    return w.once("svd", xs[0], lambda: w.svd(xs[0], types[0]))[1]
 
 
 def _svd_u(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
-    return w.signed(w.svd(xs[0], types[0])[0], to)
+    return w.signed(w.once("svd", xs[0], lambda: w.svd(xs[0], types[0]))[0], to)
 
 
 def _svd_u_full(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
@@ -366,7 +374,7 @@ def _svd_u_full(w: _Writer, xs: list[Value], types: list[TensorType], to: Tensor
 
 
 def _svd_vh(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) -> Value:
-    u, _, vh = w.svd(xs[0], types[0])
+    u, _, vh = w.once("svd", xs[0], lambda: w.svd(xs[0], types[0]))
     *stack, rows, _ = types[0].shape
     signs, each = w.signs(u, to.with_shape((*stack, rows, to.shape[-2])))
     return w.lo.mul(to, vh, w.rows(signs, each, to))
@@ -376,7 +384,7 @@ def _pinv(w: _Writer, xs: list[Value], types: list[TensorType], to: TensorType) 
     lo, t = w.lo, types[0]
     *stack, rows, columns = t.shape
     line = t.with_shape((*stack, min(rows, columns)))
-    u, s, vh = w.svd(xs[0], t)
+    u, s, vh = w.once("svd", xs[0], lambda: w.svd(xs[0], t))
     one = t.with_shape(tuple(stack))
     least = lo.mul(one, xs[1], lo.reduce("maximum", s, line, [line.ndim - 1], one))
     zero = lo.compare("LE", s, w.along(least, one, line, range(len(stack))), line)

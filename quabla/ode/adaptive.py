@@ -109,19 +109,20 @@ def first_step(
     It changes the time, however steep the solution is, and is NaN where the state or its slope is not finite.
     """
     one, tiny = full(t.type, 1.0), full(t.type, 1e-6)
-    least = rounding(t, t1)
+    least, span = rounding(t, t1), absolute(t1 - t)
     scale = tolerance.scale(y)
     d0, d1 = tolerance.norm(y, scale), tolerance.norm(f, scale)
     # Sizes that are too small to tell, or overflow, say nothing about the step.
     unknown = logical_or(minimum(d0, d1) < 1e-5, logical_not(isfinite(maximum(d0, d1))))
-    h0 = maximum(where(unknown, tiny, 0.01 * where(unknown, one, d0) / where(unknown, one, d1)), least)
+    h0 = where(unknown, tiny, 0.01 * where(unknown, one, d0) / where(unknown, one, d1))
+    h0 = maximum(minimum(h0, span), least)  # f may not be defined outside the span
     ahead = system(y + (forward * h0) * f, t + forward * h0)
     d2 = tolerance.norm(ahead - f, scale) / h0
     # The trial state may lie where f is not defined; the step that follows then finds out by itself.
     steepest = where(isfinite(d2), maximum(d1, d2), d1)
     flat = steepest <= 1e-15
     h1 = where(flat, maximum(tiny, 1e-3 * h0), power(0.01 / where(flat, one, steepest), 1.0 / order))
-    size = minimum(maximum(minimum(100.0 * h0, h1), least), absolute(t1 - t))
+    size = minimum(maximum(minimum(100.0 * h0, h1), least), span)
     defined = logical_and(statistics.all(isfinite(y)), statistics.all(isfinite(f)))
     return forward * where(defined, size, full(t.type, math.nan))
 
@@ -180,7 +181,7 @@ def integrate(
         last = (t + now.h - t1) * forward >= 0.0
         end = where(last, t1, t + now.h)
         h = end - t  # what the time really changes by
-        step = stepper.step(system, t, y, h, now.carried, replay=False)
+        step = stepper.step(system, t, y, h, end, now.carried, replay=False)
         error = tolerance.norm(step.error, tolerance.scale(y, step.y))
         error = where(error < math.inf, error, number(math.inf))  # NaN is an error too
         ok = error <= 1.0
@@ -236,7 +237,7 @@ def integrate(
             # After its last step a lane of a mapped axis waits for the others with steps of length 0.
             h = where(last, t1 - t, where(i < accepted, kept[i], number(0.0)))
             end = where(last, t1, t + h)
-            step = stepper.step(system, t, y, h, now.carried, replay=True)
+            step = stepper.step(system, t, y, h, end, now.carried, replay=True)
             rows = save(now.rows, step, Span(t, end, forward, where(last, slack, number(0.0))), h, y, i < accepted)
             return _Replay(i + 1.0, end, step.y, step.carried, rows)
 

@@ -12,7 +12,8 @@ from quabla.functions import statistics
 from quabla.functions.math import equal, logical_and
 from quabla.functions.products import tensordot
 from quabla.functions.shape import stack
-from quabla.ops.dispatch import Value, apply, full, hooks
+from quabla.ops.dispatch import Value, apply, full
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import abs as absolute, maximum, where
 from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import tensor_type
@@ -101,4 +102,4 @@ def column(x: Value, rank: int) -> Value:
 
 def constant(array: np.ndarray[Any, Any], dtype: dtype) -> Value:
     """A constant matrix in the state's dtype."""
-    return hooks.eager.wrap(array.astype(dtype.numpy), tensor_type(array.shape, dtype))
+    return wrap(array.astype(dtype.numpy), tensor_type(array.shape, dtype))

@@ -29,11 +29,12 @@ def advance(y: Value, h: Value, weights: Sequence[float], slopes: Sequence[Value
     return y if slope is None else y + h * slope
 
 
-def stages(system: System, method: Tableau, t: Value, y: Value, h: Value, first: Value) -> list[Value]:
-    """The slopes at the stages of a step, given the first one."""
+def stages(system: System, method: Tableau, t: Value, y: Value, h: Value, end: Value, first: Value) -> list[Value]:
+    """The slopes at the stages of a step that ends at ``end``, given the first one."""
     slopes = [first]
     for c, row in zip(method.nodes[1:], method.weights, strict=False):
-        slopes.append(system(advance(y, h, row, slopes), t + c * h))
+        # Never after the end by a rounding: f may not be defined there.
+        slopes.append(system(advance(y, h, row, slopes), end if c == 1.0 else t + c * h))
     return slopes
 
 
@@ -50,12 +51,14 @@ class Explicit:
         """What the first step takes over: the slope at its start."""
         return (system(y, t),)
 
-    def step(self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool) -> Step:
+    def step(
+        self, system: System, t: Value, y: Value, h: Value, end: Value, carried: tuple[Value, ...], *, replay: bool
+    ) -> Step:
         """One step; ``replay`` changes nothing."""
         method = self._method
-        slopes = stages(system, method, t, y, h, carried[0])
+        slopes = stages(system, method, t, y, h, end, carried[0])
         new = advance(y, h, method.solution, slopes)
-        slopes.append(system(new, t + h))
+        slopes.append(system(new, end))
         error = combination(method.error, slopes)
         assert error is not None
         assert method.dense is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -15,14 +16,15 @@ from quabla.ode.explicit import Explicit
 from quabla.ode.radau import Radau
 from quabla.ode.rosenbrock import Rosenbrock23
 from quabla.ode.stepping import Stepper, Tolerance
-from quabla.ode.system import Evaluate, Function, State, System
+from quabla.ode.system import Evaluate, Function, State, System, emitted
 from quabla.ode.tableaus import FIXED, PAIRS
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, as_value, cast, full
 from quabla.ops.elementwise import where
+from quabla.tracing.graph import Body
 from quabla.tracing.trace import array_leaf
 from quabla.transforms.programs import run_cached
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["odeint"]
 
@@ -232,8 +234,8 @@ class Problem:
             return self._answer(self._run(self._inputs, function, arrays, final=False), traced=True)
         count = len(self._inputs)
 
-        def emit(values: Sequence[Value]) -> Any:
-            return self._run(values[:count], function, values[count:], final=True)
+        def emit(bodies: Sequence[Body], values: Sequence[Value]) -> Any:
+            return self._run(values[:count], functools.partial(emitted, bodies[0]), values[count:], final=True)
 
         key = ("odeint", self._settings.key(), self._has_times, self._state.type, tuple(self._state.types))
         return self._answer(run_cached(key, [function.body], [*self._inputs, *arrays], emit), traced=False)

@@ -73,18 +73,21 @@ class Radau:
         """What the first step takes over: the slope at its start."""
         return (system(y, t),)
 
-    def step(self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool) -> Step:
+    def step(
+        self, system: System, t: Value, y: Value, h: Value, end: Value, carried: tuple[Value, ...], *, replay: bool
+    ) -> Step:
         """One step; the derivative of its stages is that of their equation."""
         (f0,) = carried
         n, d = y.type.size, y.type.dtype
         slope = stop_gradient(jacobian(lambda at: system(at, t))(stop_gradient(y)))
         step = stop_gradient(h)
         nodes = constant(_A, d)
+        times = [*(t + c * h for c in _NODES[:-1]), end]
         newton = inv(eye(3 * n, dtype=d) - step * kron(nodes, slope))
 
         def residual(z: Value) -> Value:
             rows = reshape(z, (3, n))
-            slopes = stack([system(y + rows[k], t + c * h) for k, c in enumerate(_NODES)])
+            slopes = stack([system(y + rows[k], at) for k, at in enumerate(times)])
             return reshape(rows - h * matmul(nodes, slopes), (3 * n,))
 
         scale = stop_gradient(self._tolerance.scale(y))
@@ -95,7 +98,7 @@ class Radau:
         length = where(equal(h, 0.0), full(h.type, 1.0), h)
         means = matmul(constant(_A_INVERSE, d), z) / length
         dense = Dense(_DENSE, tuple([where(equal(h, 0.0), f0, means[k]) for k in range(3)]))
-        f1 = system(new, t + h)
+        f1 = system(new, end)
         if replay:
             return Step(new, (f1,), z[2], dense)
         error = self._error(system, t, y, h, f0, slope, z)

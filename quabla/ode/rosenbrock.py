@@ -35,7 +35,9 @@ class Rosenbrock23:
         """What the first step takes over: the slope at its start."""
         return (system(y, t),)
 
-    def step(self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool) -> Step:
+    def step(
+        self, system: System, t: Value, y: Value, h: Value, end: Value, carried: tuple[Value, ...], *, replay: bool
+    ) -> Step:
         """One step; it has no iteration, so ``replay`` changes nothing."""
         (f0,) = carried
         slope_in_time = jvp(lambda at: system(y, at), (t,), (full(t.type, 1.0),))[1]
@@ -45,6 +47,6 @@ class Rosenbrock23:
         f1 = system(y + 0.5 * h * k1, t + 0.5 * h)
         k2 = solve(matrix, f1 - k1) + k1
         new = y + h * k2
-        f2 = system(new, t + h)
+        f2 = system(new, end)
         k3 = solve(matrix, f2 - _E32 * (k2 - f1) - 2.0 * (k1 - f0) + drift)
         return Step(new, (f2,), (h / 6.0) * (k1 - 2.0 * k2 + k3), Dense(_DENSE, (k1, k2)))

@@ -70,6 +70,11 @@ class Stepper(Protocol):
         """What the first step takes over; first the slope at its start."""
         ...
 
-    def step(self, system: System, t: Value, y: Value, h: Value, carried: tuple[Value, ...], *, replay: bool) -> Step:
-        """One step from a state. With ``replay`` it will be differentiated, and its error is not asked for."""
+    def step(
+        self, system: System, t: Value, y: Value, h: Value, end: Value, carried: tuple[Value, ...], *, replay: bool
+    ) -> Step:
+        """One step from a state to the time ``end``, which is ``t + h`` but for rounding.
+
+        With ``replay`` it will be differentiated, and its error is not asked for.
+        """
         ...

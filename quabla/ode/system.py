@@ -14,11 +14,11 @@ from quabla.ops import dispatch
 from quabla.ops.dispatch import Value, apply, cast
 from quabla.ops.shaping import BROADCAST, RESHAPE, concat
 from quabla.ops.types import TensorType, tensor_type
-from quabla.tracing.graph import Graph, current_graph
+from quabla.tracing.graph import Body, Graph, current_graph
 from quabla.tracing.trace import array_leaf
 from quabla.transforms.inline import inline
 
-__all__ = ["Evaluate", "Function", "State", "System"]
+__all__ = ["Evaluate", "Function", "State", "System", "emitted"]
 
 
 #: The leaves of a state, the time and the arrays among the further arguments to the leaves of the derivative.
@@ -167,8 +167,13 @@ class Function:
 
     def __call__(self, leaves: Sequence[Value], t: Value, arrays: Sequence[Value]) -> list[Value]:
         """Emit it; ``arrays`` are followed by what is captured."""
-        lift = current_graph().lift
-        return inline(self.body, dict(zip(self.body.args, map(lift, (*leaves, t, *arrays)), strict=True)))
+        return emitted(self.body, leaves, t, arrays)
+
+
+def emitted(body: Body, leaves: Sequence[Value], t: Value, arrays: Sequence[Value]) -> list[Value]:
+    """Emit a traced function; ``arrays`` are followed by what is captured."""
+    lift = current_graph().lift
+    return inline(body, dict(zip(body.args, map(lift, (*leaves, t, *arrays)), strict=True)))
 
 
 class System:

@@ -9,6 +9,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.ops.dispatch import Value, as_value, is_value, promote
+from quabla.ops.eager import is_tensor
 from quabla.ops.types import Shape
 
 __all__ = ["array_list", "axis_index", "axis_set", "pad_widths", "shape_tuple", "static_int", "static_ints"]
@@ -96,6 +97,13 @@ def array_list(name: str, arrays: Any) -> list[Value]:
         TypeError: where an element is not an array.
         ValueError: for an empty sequence or different float or int dtypes.
     """
+    if (arrays.__class__ is list or arrays.__class__ is tuple) and arrays and is_tensor(arrays[0]):
+        first = arrays[0]
+        for x in arrays:
+            if x.__class__ is not first.__class__ or x.type.dtype is not first.type.dtype:
+                break
+        else:
+            return list(arrays)
     if not is_value(arrays) and not _is_list(arrays):
         raise TypeError(f"{name}: needs a sequence of arrays, got {arrays!r}{errors.at_user_line()}")
     values = []

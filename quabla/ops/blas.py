@@ -7,6 +7,7 @@ calling thread alone; large ones are left to OpenBLAS.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any, Final
 
@@ -16,10 +17,12 @@ from quabla.ops.registry import Kernel
 
 __all__ = ["MOST", "on_one_thread"]
 
-#: Products of at most this many multiplications are computed by one thread.
-MOST: Final = 1 << 25
-#: OpenBLAS computes smaller ones with one thread by itself.
+#: Products of at most this many multiplications are computed by one thread. Two threads halve a time at best, and take
+#: several times as long where something else keeps one of two cores busy.
+MOST: Final = 1 << (28 if (os.cpu_count() or 1) <= 2 else 26)
+#: OpenBLAS computes smaller ones with one thread by itself: matrices, and products by vectors.
 LEAST: Final = 1 << 17
+LEAST_BY_VECTOR: Final = 9_000
 
 
 class _OpenBlas:
@@ -74,12 +77,9 @@ class _OpenBlas:
 _openblas: Final = _OpenBlas()
 
 
-def on_one_thread(kernel: Kernel, multiplications: int) -> Kernel:
-    """A product's kernel, run by one thread where more would not pay.
-
-    Its attribute ``takes_out`` tells whether it also takes an array for the result, as a ufunc does.
-    """
-    if not LEAST <= multiplications <= MOST:
+def on_one_thread(kernel: Kernel, multiplications: int, *, by_vector: bool = False) -> Kernel:
+    """A product's kernel, run by one thread where more would not pay."""
+    if not (LEAST_BY_VECTOR if by_vector else LEAST) <= multiplications <= MOST:
         return kernel
 
     def run(*arrays: Any) -> Any:
@@ -89,5 +89,4 @@ def on_one_thread(kernel: Kernel, multiplications: int) -> Kernel:
         finally:
             _openblas.leave()
 
-    run.takes_out = isinstance(kernel, np.ufunc)  # pyright: ignore[reportFunctionMemberAccess]
     return run

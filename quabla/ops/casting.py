@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
+from quabla.ops.eager import KnownBy, one
+from quabla.ops.into import Into, assigned
 from quabla.ops.masking import within_selection
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
@@ -54,6 +56,12 @@ def _cast_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     if params[0].is_int and types[0].dtype.is_float:
         return lambda x: to_integers(x, to)
     return lambda x: x.astype(to)
+
+
+def _cast_into(params: Params, types: Sequence[TensorType]) -> Into | None:
+    if params[0].is_int and types[0].dtype.is_float:
+        return None
+    return Into(assigned)
 
 
 def to_integers(x: Any, to: np.dtype[Any]) -> Any:
@@ -114,6 +122,7 @@ CAST: Final = define(
         attributes=(Attribute("dtype", "dtype"),),
         infer=lambda types, params: types[0].with_dtype(params[0]),
         kernel=_cast_kernel,
+        into=_cast_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: _cast_transpose},
@@ -151,6 +160,7 @@ STOP_GRADIENT: Final = define(
 )
 
 
+@errors.hides_library_frames
 def astype(x: object, dtype: dtype) -> Value:
     """``x`` converted to ``dtype``.
 
@@ -168,8 +178,16 @@ def astype(x: object, dtype: dtype) -> Value:
         >>> qb.astype(qb.array([0.0, 0.5]), qb.bool_)
         Tensor([False,  True], dtype=bool)
     """
-    to = dtypes.check(dtype, "astype: dtype")
-    return apply(CAST, (as_value(x),), (to,))
+    try:
+        to = dtypes.check(dtype, "astype: dtype")
+        r = one(_KNOWN[to], x)
+        return apply(CAST, (as_value(x),), (to,)) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+_KNOWN: Final = KnownBy(lambda t, to: CAST.prepared[(to,), t])
 
 
 def stop_gradient(x: object) -> Value:

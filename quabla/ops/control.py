@@ -12,10 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes
-from quabla.ops.dispatch import Value, apply, cast, full, hooks
+from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.eager import wrap
 from quabla.ops.elementwise import ADD, COMPARE, FLOOR, MAXIMUM, MINIMUM, WHERE
 from quabla.ops.gathering import CLAMP, GATHER_ND, SCATTER_ND_ADD, SCATTER_ND_SET, scatter_kernel, with_lanes
 from quabla.ops.indexing import check_axis
+from quabla.ops.into import Into, assigned
 from quabla.ops.records import INF, NAN, REALS
 from quabla.ops.reductions import SUM
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
@@ -86,6 +88,12 @@ def _take_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return take
 
 
+def _take_into(params: Params, types: Sequence[TensorType]) -> Into:
+    (axis,) = params
+    extent = types[0].shape[axis]
+    return Into(lambda x, index, out: assigned(x[_at(axis, row_number(index, extent))], out))
+
+
 def put_kernel(params: Params, types: Sequence[TensorType], *, add: bool, in_place: bool = False) -> Kernel:
     """The kernel of ``put`` or ``add_at``; in place where the buffer is not needed afterwards."""
     (axis,) = params
@@ -129,7 +137,7 @@ def _is_row(index: Value, extent: int, axis: int, rank: int) -> Value:
     row = apply(RESHAPE, (row,), ((index.type.shape[0], *(1,) * (rank - 1)),))
     shape = (1,) * axis + (extent,) + (1,) * (rank - 1 - axis)
     numbers = np.arange(extent, dtype=d.numpy).reshape(shape)
-    return apply(COMPARE, (hooks.eager.wrap(numbers, tensor_type(shape, d)), row), ("equal",))
+    return apply(COMPARE, (wrap(numbers, tensor_type(shape, d)), row), ("equal",))
 
 
 def _batch_take(xs: Sequence[Value], mapped: Sequence[bool], params: Params) -> Value:
@@ -199,6 +207,11 @@ def _lower_put(add: bool) -> Any:
     return lower
 
 
+def _take_fold(operands: Sequence[Value], params: Params) -> Value | None:
+    x = operands[0]
+    return None if x.splat is None else full(_infer_take([v.type for v in operands], params), x.splat)
+
+
 TAKE: Final = define(
     Op(
         "take",
@@ -207,6 +220,8 @@ TAKE: Final = define(
         attributes=AXIS,
         infer=_infer_take,
         kernel=_take_kernel,
+        fold=_take_fold,
+        into=_take_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: lambda ct, xs, params: apply(ADD_AT, (zeros(xs[0].type), ct, xs[1]), params)},

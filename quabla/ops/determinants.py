@@ -16,6 +16,7 @@ import numpy as np
 
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.matrices import (
+    Shared,
     Tangents,
     broadcast_stacks,
     check_matrices,
@@ -47,11 +48,13 @@ def _nan_with_nan(a: Any, result: Any) -> Any:
 # ---- sign and logarithm --------------------------------------------------------------------------------
 
 
+_LOGARITHMIC: Final = Shared(lambda a: [_nan_with_nan(a, part) for part in np.linalg.slogdet(a)])
+
 DET_SIGN: Final = factor(
     "det_sign",
     "Signs of determinants: 1, -1, or 0 where the matrix is singular.",
     _number,
-    lambda a: _nan_with_nan(a, np.linalg.slogdet(a)[0]),
+    _LOGARITHMIC.part(0),
     None,
     (Sample(((3, 3),), make=dominant), Sample(((2, 2, 2),))),
     square=True,
@@ -67,7 +70,7 @@ LOG_ABS_DET: Final = factor(
     "log_abs_det",
     "Logarithms of the magnitudes of determinants; -inf where the matrix is singular.",
     _number,
-    lambda a: _nan_with_nan(a, np.linalg.slogdet(a)[1]),
+    _LOGARITHMIC.part(1),
     _log_jvp,
     (Sample(((3, 3),), make=dominant), Sample(((2, 2, 2),), make=dominant)),
     square=True,

@@ -13,8 +13,8 @@ import numpy as np
 
 from quabla import dtypes, errors
 from quabla.dtypes import dtype
+from quabla.ops.eager import compute, number as eager_number, wrap
 from quabla.ops.registry import REGISTRY, Op
-from quabla.ops.silence import restore, silence
 from quabla.ops.types import Const, Params, TensorType, splat_const, tensor_type
 
 __all__ = ["Emitter", "Value", "apply", "as_value", "binary", "constant", "emitters", "full", "promote", "unary"]
@@ -39,9 +39,8 @@ emitters: Final = _Stack()
 
 
 class Eager(Protocol):
-    """How eager results and conversions are made; ``quabla.array`` provides it."""
+    """How other objects become Tensors; ``quabla.array`` provides it."""
 
-    def wrap(self, array: Any, type: TensorType) -> Value: ...
     def asarray(self, obj: object) -> Value: ...
 
 
@@ -60,37 +59,7 @@ def apply(op: Op, operands: tuple[Value, ...], params: Params = ()) -> Value:
             if not graphs:
                 raise errors.TracerError(x.escaped(op.name))
             return graphs[-1].emit(op, operands, params)
-    return evaluate(op, operands, params)
-
-
-def evaluate(op: Op, operands: tuple[Value, ...], params: Params) -> Value:
-    """Compute an op on Tensors with its eager kernel."""
-    # Spelled out for one and two operands: taking operands apart costs as much as a small kernel.
-    n = len(operands)
-    if n == 2:
-        x, y = operands
-        kernel, type = op.prepared[params, x.type, y.type]
-        state = silence()
-        try:
-            result = kernel(x.data, y.data)
-        finally:
-            restore(state)
-    elif n == 1:
-        (x,) = operands
-        kernel, type = op.prepared[params, x.type]
-        state = silence()
-        try:
-            result = kernel(x.data)
-        finally:
-            restore(state)
-    else:
-        kernel, type = op.prepared[(params, *[x.type for x in operands])]
-        state = silence()
-        try:
-            result = kernel(*[x.data for x in operands])
-        finally:
-            restore(state)
-    return hooks.eager.wrap(result, type)
+    return compute(op, operands, params)
 
 
 # ---- constants ----------------------------------------------------------------------------------
@@ -106,7 +75,7 @@ def constant(const: Const) -> Value:
     graphs = emitters.graphs
     if graphs:
         return graphs[-1].emit(REGISTRY["constant"], (), (const,))
-    return hooks.eager.wrap(const.array, const.type)
+    return wrap(const.array, const.type)
 
 
 def scalar(value: float | bool, dtype: dtype) -> Value:
@@ -116,24 +85,7 @@ def scalar(value: float | bool, dtype: dtype) -> Value:
 
 def number_like(x: Value, value: float) -> Value:
     """A number as a rank-0 constant of the dtype of ``x``, recorded only where ``x`` is traced."""
-    return scalar(value, x.type.dtype) if x.traced else _eager_number(value, x.type.dtype)
-
-
-def _eager_number(value: float, dtype: dtype) -> Value:
-    number = _numbers.get((dtype, value))
-    if number is None:
-        # Zeros of both signs are equal, and NaN is not even equal to itself.
-        key = (dtype, value if value == value and value != 0.0 else str(float(value)))
-        number = _numbers.get(key)
-        if number is None:
-            if len(_numbers) > 1024:
-                _numbers.clear()
-            const = splat_const(tensor_type((), dtype), value)
-            number = _numbers[key] = hooks.eager.wrap(const.array, const.type)
-    return number
-
-
-_numbers: Final[dict[tuple[dtype, float | str], Value]] = {}
+    return scalar(value, x.type.dtype) if x.traced else eager_number(value, x.type.dtype)
 
 
 # ---- conversion and promotion -------------------------------------------------------------------
@@ -154,11 +106,11 @@ def is_value(x: object) -> bool:
 
 
 def is_number(x: object) -> bool:
-    """Whether ``x`` is a Python number (or NumPy scalar, which counts as one): weak in promotion."""
+    """Whether ``x`` is a Python number (or real NumPy scalar, which counts as one): weak in promotion."""
     return isinstance(x, _NUMBERS)
 
 
-_NUMBERS: Final = (int, float, np.generic)
+_NUMBERS: Final = (int, float, np.integer, np.floating, np.bool_)
 
 
 def cast(x: Value, dtype: dtype) -> Value:
@@ -245,7 +197,7 @@ def promote(name: str, *operands: Any, ints: bool = False) -> tuple[list[Value],
     for v in values:
         if is_number(v):
             number = _number(name, v, strong)
-            out.append(scalar(number, strong) if traced else _eager_number(number, strong))
+            out.append(scalar(number, strong) if traced else eager_number(number, strong))
         else:
             out.append(cast(v, strong))
     return out, weak

@@ -16,6 +16,8 @@ from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.decompositions import Term, decomposed, select
 from quabla.ops.dispatch import Value, apply, full, scalar
+from quabla.ops.eager import known_singles, one
+from quabla.ops.into import formula
 from quabla.ops.masking import negated
 from quabla.ops.records import (
     INF,
@@ -158,7 +160,7 @@ ABS: Final = unary_op(
     exact_f32=True, ints=True, ulps=0, special=((-0.0, 0.0), (-INF, INF)),
 )  # fmt: skip
 SIGN: Final = unary_op(
-    "sign", "-1, 0 or 1; zeros keep their sign.", lambda x: np.copysign(np.sign(x), x), None, "stablehlo.sign",
+    "sign", "-1, 0 or 1; zeros keep their sign.", formula(lambda x: np.copysign(np.sign(x), x)), None, "stablehlo.sign",
     exact_f32=True, ulps=0, conventions=STEP, special=((0.0, 0.0), (-0.0, -0.0), (-INF, -1.0), (INF, 1.0)),
 )  # fmt: skip
 
@@ -277,9 +279,9 @@ def _powi_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     if n <= 2:
         return np.positive if n == 1 else np.square
     if n <= MOST_PRODUCTS:
-        return lambda x: _by_products(x, n, np.multiply)
+        return formula(lambda x: _by_products(x, n, np.multiply))
     exponent = float(n)
-    return lambda x: np.power(x, exponent)
+    return formula(lambda x: np.power(x, exponent))
 
 
 def _powi_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
@@ -413,7 +415,7 @@ def powi(x: object, exponent: object) -> Value:
     return dispatch.unary(POWI, x, (int(exponent),))
 
 
-def power(x1: object, x2: object) -> Value:
+def power(x1: object, x2: Any) -> Value:
     """``x1 ** x2``, elementwise, with NumPy's broadcasting.
 
     A non-negative Python int as exponent gives exact integer powers (``powi``). Otherwise a negative base has a
@@ -428,9 +430,16 @@ def power(x1: object, x2: object) -> Value:
         >>> qb.power(qb.array([1.0, 2.0, 3.0]), 2)
         Tensor([1., 4., 9.], dtype=float64)
     """
+    if x2.__class__ is int and 0 <= x2 < len(_KNOWN_POWERS):
+        r = one(_KNOWN_POWERS[x2], x1)
+        if r is not None:
+            return r
     if isinstance(x2, (int, np.integer)) and not isinstance(x2, bool) and 0 <= x2 < 2**31:
         return dispatch.unary(POWI, x1, (int(x2),))
-    return dispatch.binary(POW, x1, x2)
+    return _pow(x1, x2)
+
+
+_KNOWN_POWERS: Final = tuple([known_singles(POWI, (n,)) for n in range(9)])
 
 
 # ---- roots --------------------------------------------------------------------------------------
@@ -441,6 +450,7 @@ def _sqrt_slope(x: Value, r: Value) -> Value:
     return choose(at_zero, 0.0, 0.5 / choose(at_zero, 1.0, r))
 
 
+@formula
 def _cbrt_kernel(x: Any) -> Any:
     """A step of Newton's method takes most of the error of the platform's function away."""
     r = np.cbrt(x)
@@ -460,7 +470,7 @@ SQRT: Final = unary_op(
     special=((0.0, 0.0), (-0.0, -0.0), (-1.0, NAN), (-INF, NAN), (INF, INF), (9.0, 3.0)),
 )  # fmt: skip
 RSQRT: Final = unary_op(
-    "rsqrt", "1 over the square root, infinite at 0.", lambda x: 1.0 / np.sqrt(x), lambda x, r: -0.5 * (r / x),
+    "rsqrt", "1 over the square root, infinite at 0.", formula(lambda x: 1.0 / np.sqrt(x)), lambda x, r: -0.5 * (r / x),
     "stablehlo.rsqrt", domain=(0.0, INF), special=((0.0, INF), (-0.0, -INF), (-1.0, NAN), (INF, 0.0), (4.0, 0.5)),
 )  # fmt: skip
 CBRT: Final = unary_op(

@@ -15,6 +15,7 @@ from quabla.ops.dispatch import Value, apply, constant, number_like
 from quabla.ops.indexing import SLICE
 from quabla.ops.linalg import product, swapped
 from quabla.ops.matrices import (
+    Shared,
     Tangents,
     as_column,
     as_row,
@@ -166,10 +167,12 @@ def _signs(columns: Any) -> Any:
     """1 or -1 for each column, which makes its largest component positive."""
     if columns.size == 0:
         return 1.0
-    size = np.abs(columns)
-    first = np.argmax(size >= (1.0 - TIE) * size.max(-2, keepdims=True), -2)
-    chosen = np.take_along_axis(columns, np.expand_dims(first, -2), -2)
-    return np.where(chosen < 0.0, -1.0, 1.0)
+    *stack, rows, count = columns.shape
+    flat = columns.reshape(-1, rows, count)
+    size = np.abs(flat)
+    first = (size >= (1.0 - TIE) * size.max(1, keepdims=True)).argmax(1)
+    chosen = flat[np.arange(len(flat))[:, None], first, np.arange(count)]
+    return np.where(chosen < 0.0, -1.0, 1.0).reshape(*stack, 1, count)
 
 
 # ---- eigh ----------------------------------------------------------------------------------------------
@@ -180,9 +183,9 @@ def _symmetrized(a: Any) -> Any:
     return half + np.swapaxes(half, -1, -2)
 
 
-def _eigenvectors(a: Any) -> Any:
-    vectors = np.linalg.eigh(_symmetrized(a))[1]
-    return vectors * _signs(vectors)
+def _eigh(a: Any) -> tuple[Any, Any]:
+    values, vectors = np.linalg.eigh(_symmetrized(a))
+    return values, vectors * _signs(vectors)
 
 
 def _rotated(da: Value, vectors: Value) -> Value:
@@ -203,6 +206,7 @@ def _vectors_jvp(operands: Sequence[Value], tangents: Tangents, vectors: Value, 
     return product(vectors, apply(RATIO, (turned, _gaps(apply(EIGH_VALUES, (a,))))))
 
 
+_DECOMPOSED: Final = Shared(_eigh)
 _SYMMETRIC: Final = (Sample(((3, 3),), make=dominant), Sample(((2, 2, 2),), make=dominant))
 _EIGH_SOURCE: Final = "M. B. Giles, Collected matrix derivative results for forward and reverse mode AD (2008), 3.1"
 
@@ -210,10 +214,11 @@ EIGH_VALUES: Final = factor(
     "eigh_values",
     "Eigenvalues of the symmetric parts of matrices, ascending.",
     _spectrum,
-    finite_only(lambda a: np.linalg.eigvalsh(_symmetrized(a)), 1),
+    finite_only(_DECOMPOSED.part(0), 1),
     _values_jvp,
     _SYMMETRIC,
     square=True,
+    recognized=True,
     source=_EIGH_SOURCE,
 )
 
@@ -221,10 +226,11 @@ EIGH_VECTORS: Final = factor(
     "eigh_vectors",
     "Eigenvectors of the symmetric parts of matrices, as columns in the order of their eigenvalues.",
     _left_full,
-    finite_only(_eigenvectors, 2),
+    finite_only(_DECOMPOSED.part(1), 2),
     _vectors_jvp,
     _SYMMETRIC,
     square=True,
+    recognized=True,
     source=_EIGH_SOURCE,
 )
 
@@ -236,9 +242,10 @@ def _diagonal_signs(r: Any) -> Any:
     return np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)
 
 
-def _q(a: Any) -> Any:
+def _qr(a: Any) -> tuple[Any, Any]:
     q, r = np.linalg.qr(a)
-    return q * _diagonal_signs(r)[..., None, :]
+    signs = _diagonal_signs(r)
+    return q * signs[..., None, :], r * signs[..., :, None] + 0.0  # no negative zeros below the diagonal
 
 
 def _q_complete(a: Any) -> Any:
@@ -246,11 +253,6 @@ def _q_complete(a: Any) -> Any:
     signs = _diagonal_signs(r)
     q[..., : signs.shape[-1]] *= signs[..., None, :]
     return q
-
-
-def _r(a: Any) -> Any:
-    r = np.linalg.qr(a, mode="r")
-    return r * _diagonal_signs(r)[..., :, None] + 0.0  # no negative zeros below the diagonal
 
 
 def _leading_columns(x: Value, count: int) -> Value:
@@ -296,6 +298,7 @@ def _r_jvp(operands: Sequence[Value], tangents: Tangents, r: Value, params: Para
     return triangle(product(swapped(q), da) - product(turning, r), False)
 
 
+_ORTHOGONAL: Final = Shared(_qr)
 _TALL: Final = Sample(((3, 2),), make=dominant)
 _WIDE: Final = Sample(((2, 3),), make=dominant)
 _STACK: Final = Sample(((2, 2, 2),), make=dominant)
@@ -305,7 +308,7 @@ QR_Q: Final = factor(
     "qr_q",
     "The orthonormal columns Q of a = Q R.",
     _left,
-    finite_only(_q, 2),
+    finite_only(_ORTHOGONAL.part(0), 2),
     _q_jvp,
     (_TALL, _WIDE, _STACK),
     source=_QR_SOURCE,
@@ -325,7 +328,7 @@ QR_R: Final = factor(
     "qr_r",
     "The upper triangular R of a = Q R, its diagonal not negative.",
     _right,
-    finite_only(_r, 2),
+    finite_only(_ORTHOGONAL.part(1), 2),
     _r_jvp,
     (_TALL, _WIDE, _STACK),
     source=_QR_SOURCE,
@@ -335,19 +338,15 @@ QR_R: Final = factor(
 # ---- svd -----------------------------------------------------------------------------------------------
 
 
-def _u(a: Any) -> Any:
-    u = np.linalg.svd(a, full_matrices=False)[0]
-    return u * _signs(u)
+def _singular_vectors(a: Any) -> tuple[Any, Any]:
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    signs = np.broadcast_to(_signs(u), (*u.shape[:-2], 1, u.shape[-1]))
+    return u * signs, vh * np.swapaxes(signs, -1, -2)
 
 
 def _u_full(a: Any) -> Any:
     u = np.linalg.svd(a)[0]
     return u * _signs(u)
-
-
-def _vh(a: Any) -> Any:
-    u, _, vh = np.linalg.svd(a, full_matrices=False)
-    return vh * np.swapaxes(np.broadcast_to(_signs(u), (*u.shape[:-2], 1, u.shape[-1])), -1, -2)
 
 
 def _factors(a: Value) -> tuple[Value, Value, Value]:
@@ -367,10 +366,11 @@ def _vectors_tangent(da: Value, u: Value, s: Value, v: Value) -> Value:
     """The tangent of u; that of v is this one for the transposed matrix."""
     carried = product(da, v)
     inner = product(swapped(u), carried)
-    mixed = (inner * as_row(s) + as_column(s) * swapped(inner)) * _off_diagonal(inner.type)
-    # One factor after the other: squares of singular values would lose half of the digits.
-    sums = as_row(s) + as_column(s) + _identity(s.type)
-    turned = apply(RATIO, (apply(RATIO, (mixed, sums)), _gaps(s)))
+    across = swapped(inner)
+    # Not over one difference of squares: that loses half of the digits, and hides that zeros are repeated.
+    stretched = apply(RATIO, ((inner + across) * _off_diagonal(inner.type), _gaps(s)))
+    sums = _above_rounding(as_row(s) + as_column(s), s) + _identity(s.type)
+    turned = 0.5 * (stretched + apply(RATIO, (inner - across, sums)))
     moved = product(u, turned)
     if u.type.shape[-1] == u.type.shape[-2]:
         return moved
@@ -403,6 +403,7 @@ def _vh_jvp(operands: Sequence[Value], tangents: Tangents, vh: Value, params: Pa
     return swapped(_vectors_tangent(swapped(da), v, s, u))
 
 
+_SINGULAR: Final = Shared(_singular_vectors)
 _SVD_SOURCE: Final = "J. Townsend, Differentiating the singular value decomposition (2016)"
 
 SVD_S: Final = factor(
@@ -419,7 +420,7 @@ SVD_U: Final = factor(
     "svd_u",
     "Left singular vectors, as columns in the order of their singular values.",
     _left,
-    finite_only(_u, 2),
+    finite_only(_SINGULAR.part(0), 2),
     _u_jvp,
     (_TALL, _WIDE, _STACK),
     source=_SVD_SOURCE,
@@ -439,7 +440,7 @@ SVD_VH: Final = factor(
     "svd_vh",
     "Right singular vectors, as rows in the order of their singular values.",
     _right,
-    finite_only(_vh, 2),
+    finite_only(_SINGULAR.part(1), 2),
     _vh_jvp,
     (_TALL, _WIDE, _STACK),
     source=_SVD_SOURCE,

@@ -16,7 +16,8 @@ import numpy as np
 
 from quabla import dtypes
 from quabla.ops.casting import CONSTANT
-from quabla.ops.dispatch import Value, apply, cast, full, hooks
+from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.eager import wrap
 from quabla.ops.masking import added
 from quabla.ops.records import check_one_dtype
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
@@ -236,7 +237,7 @@ def with_lanes(indices: Value) -> Value:
     t = indices.type
     size, column = t.shape[0], (*t.shape[:-1], 1)
     lanes = np.arange(size, dtype=t.dtype.numpy).reshape((size, *(1,) * (t.ndim - 1)))
-    first = apply(BROADCAST, (hooks.eager.wrap(lanes, t.with_shape(lanes.shape)),), (column,))
+    first = apply(BROADCAST, (wrap(lanes, t.with_shape(lanes.shape)),), (column,))
     return apply(CONCAT, (first, indices), (t.ndim - 1,))
 
 
@@ -276,7 +277,7 @@ def _latest(xs: Sequence[Value], params: Params) -> Value | None:
     lead = indices.type.shape[:-1]
     if unique or prod(lead) <= 1:
         return None
-    number = hooks.eager.wrap(np.arange(prod(lead)).reshape(lead), tensor_type(lead, dtypes.int64))
+    number = wrap(np.arange(prod(lead)).reshape(lead), tensor_type(lead, dtypes.int64))
     board = full(tensor_type(tuple([x.shape[a] for a in axes]), dtypes.int64), -1)
     every = tuple(range(len(axes)))
     latest = apply(SCATTER_ND_MAX, (board, indices, number), (every, outside, False))

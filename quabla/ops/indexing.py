@@ -11,6 +11,7 @@ from quabla import dtypes, errors
 from quabla.ops import rows
 from quabla.ops.arguments import axis_index, static_int, static_ints
 from quabla.ops.dispatch import Value, apply, as_value, full, is_value, promote, weakly
+from quabla.ops.into import Into
 from quabla.ops.masking import added, moved
 from quabla.ops.registry import Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, with_mapped_axis, zeros
@@ -215,6 +216,12 @@ def _gather_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda x: x.take(where, axis)
 
 
+def _gather_into(params: Params, types: Sequence[TensorType]) -> Into:
+    axis, indices = params
+    where = np.array(indices, np.intp)
+    return Into(lambda x, out: x.take(where, axis, out, "clip"))  # checking them would take a copy
+
+
 def _gather_fold(operands: Sequence[Value], params: Params) -> Value | None:
     (x,) = operands
     axis, indices = params
@@ -248,6 +255,7 @@ GATHER: Final = define(
         attributes=(Attribute("axis", "int"), Attribute("indices", "ints")),
         infer=_gather_infer,
         kernel=_gather_kernel,
+        into=_gather_into,
         exact_f32=True,
         may_alias=False,
         transpose={

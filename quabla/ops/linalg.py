@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from quabla import errors
+from quabla import dtypes, errors
 from quabla.ops.blas import on_one_thread
 from quabla.ops.dispatch import Value, apply, promote, weakly
+from quabla.ops.eager import LONG_WAY, Found, Known, two
+from quabla.ops.into import Into, assigned
 from quabla.ops.registry import Kernel, Op, Sample, define
 from quabla.ops.rules import align, unbroadcast
 from quabla.ops.shaping import RESHAPE, TRANSPOSE
-from quabla.ops.types import Params, TensorType, broadcast_shapes
+from quabla.ops.types import Params, Shape, TensorType, broadcast_shapes
 
 __all__ = ["MATMUL", "matmul", "swapped"]
 
@@ -59,20 +61,43 @@ def _infer(types: Sequence[TensorType], params: Params) -> TensorType:
 
 
 def _kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
+    """The product; it also takes an array for the result."""
     a, b = types
     result = _infer(types, params).shape
     work = prod(result) * a.shape[-1]
+    vector = 1 in (a.shape[-2], b.shape[-1])
     if a.ndim == 2 == b.ndim:
-        return on_one_thread(np.matmul, work)
+        return on_one_thread(np.matmul, work, by_vector=vector)
     if b.ndim == 2:  # one product of tall matrices instead of many small ones
         rows = (prod(a.shape[:-1]), a.shape[-1])
-        return on_one_thread(lambda x, y: np.matmul(x.reshape(rows), y).reshape(result), work)
+        return on_one_thread(_as_matrices(result, b.shape[-1], lambda x, y: (x.reshape(rows), y)), work)
     if a.ndim == 2 and b.shape[-1] == 1:  # a matrix times a stack of columns
         columns = (prod(b.shape[:-2]), b.shape[-2])
-        return on_one_thread(lambda x, y: np.matmul(y.reshape(columns), x.T).reshape(result), work)
+        return on_one_thread(_as_matrices(result, a.shape[0], lambda x, y: (y.reshape(columns), x.T)), work)
     if a.shape[-1] == 1:
         return np.multiply
-    return on_one_thread(np.matmul, a.shape[-1] * a.shape[-2] * b.shape[-1])
+    return on_one_thread(np.matmul, a.shape[-1] * a.shape[-2] * b.shape[-1], by_vector=vector)
+
+
+def _as_matrices(result: Shape, columns: int, factors: Callable[[Any, Any], tuple[Any, Any]]) -> Kernel:
+    """A product of stacks as one of the two matrices that ``factors`` makes of them."""
+
+    def run(x: Any, y: Any, out: Any = None) -> Any:
+        into = None if out is None else out.reshape(-1, columns)
+        return np.matmul(*factors(x, y), into).reshape(result)
+
+    return run
+
+
+def _into(params: Params, types: Sequence[TensorType]) -> Into:
+    run = _kernel(params, types)
+    if types[0].dtype is dtypes.float64:
+        return Into(run)
+
+    def rounded(x: Any, y: Any, wide_x: Any, wide_y: Any, product: Any, out: Any) -> Any:
+        return assigned(run(assigned(x, wide_x), assigned(y, wide_y), product), out)
+
+    return Into(rounded, tuple([t.with_dtype(dtypes.float64) for t in (*types, _infer(types, params))]))
 
 
 def _left_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
@@ -114,6 +139,7 @@ MATMUL: Final = define(
         ("a", "b"),
         infer=_infer,
         kernel=_kernel,
+        into=_into,
         may_alias=False,
         transpose={0: _left_transpose, 1: _right_transpose},
         batch=_batch,
@@ -129,6 +155,7 @@ MATMUL: Final = define(
 )
 
 
+@errors.hides_library_frames
 def matmul(x1: object, x2: object) -> Value:
     """Matrix product by NumPy's rules.
 
@@ -147,6 +174,15 @@ def matmul(x1: object, x2: object) -> Value:
         >>> qb.matmul(qb.array([[1.0, 2.0], [3.0, 4.0]]), qb.array([1.0, 1.0]))
         Tensor([3., 7.], dtype=float64)
     """
+    try:
+        r = two(known_products, x1, x2)
+        return _matmul(x1, x2) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+def _matmul(x1: object, x2: object) -> Value:
     (a, b), weak = promote("matmul", x1, x2)
     if a.type.ndim > 1 and b.type.ndim > 1:
         return weakly(product(a, b), weak)
@@ -164,3 +200,26 @@ def matmul(x1: object, x2: object) -> Value:
     r = product(a, b)
     *stack, p, q = r.type.shape
     return weakly(apply(RESHAPE, (r,), ((*stack, *(() if row else (p,)), *(() if column else (q,))),)), weak)
+
+
+def _of_matrices(types: tuple[TensorType, TensorType]) -> Found:
+    a, b = types
+    fit = a.dtype is b.dtype and a.dtype.is_float and a.ndim > 1 and b.ndim > 1
+    return MATMUL.prepared[(), a, b] if fit else LONG_WAY
+
+
+def _of_vectors(types: tuple[TensorType, TensorType]) -> Found:
+    """Also of vectors, for which the kernel of two matrices serves: NumPy takes a vector for a row or a column too."""
+    a, b = types
+    if a.ndim > 1 and b.ndim > 1:
+        return _of_matrices(types)
+    if not 1 <= a.ndim <= 2 or not 1 <= b.ndim <= 2 or a.shape[-1] != b.shape[0]:
+        return LONG_WAY
+    kernel, _ = _of_matrices((a.with_shape((1, *a.shape)[-2:]), b.with_shape((*b.shape, 1)[:2])))
+    if kernel is np.matmul and a.ndim == b.ndim:
+        kernel = np.dot  # the same sum, without what a ufunc costs
+    return kernel, a.with_shape((*a.shape[:-1], *b.shape[1:]))
+
+
+known_matrices: Final = Known(_of_matrices)
+known_products: Final = Known(_of_vectors)

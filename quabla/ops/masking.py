@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 from quabla.dtypes import bool_
-from quabla.ops.dispatch import Value, apply, cast, full, hooks
+from quabla.ops.dispatch import Value, apply, cast, full
+from quabla.ops.eager import wrap
 from quabla.ops.registry import REGISTRY
 from quabla.ops.types import Shape, TensorType, tensor_type
 
@@ -102,7 +103,7 @@ def selection_of(x: Value) -> tuple[Value, Value] | None:
     if x.traced and x.op.name == "constant" and x.splat is None:  # perhaps a selection by a constant, folded
         there = x.params[0].array != 0
         if not there.all():
-            return hooks.eager.wrap(there, tensor_type(there.shape, bool_)), x
+            return wrap(there, tensor_type(there.shape, bool_)), x
     return None
 
 
@@ -157,7 +158,7 @@ def sum_of_selected(x: Value, axes: tuple[int, ...]) -> Value:
     """The sum over axes; of a selection, 0 where none of the summands is selected."""
     found = selection_of(x)
     total = apply(REGISTRY["sum"], (x,), (axes,))
-    if found is None:
+    if found is None or not x.type.size:
         return total
     some = apply(REGISTRY["max"], (_of_shape(found[0], x.type.shape),), (axes,))
     return _where(some, total, full(total.type, 0.0))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quabla.ops.blas import on_one_thread
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.indexing import SLICE
 from quabla.ops.linalg import swapped
@@ -21,6 +22,7 @@ from quabla.ops.shaping import RESHAPE
 from quabla.ops.types import Params, Shape, TensorType, broadcast_shapes
 
 __all__ = [
+    "Shared",
     "Tangents",
     "as_column",
     "as_row",
@@ -88,7 +90,9 @@ def refusing() -> Generator[None]:
         _refusing.on = False
 
 
-def nan_where_refused(compute: Callable[..., Any], shape: Shape, core: int, refusal: str = "") -> Kernel:
+def nan_where_refused(
+    compute: Callable[..., Any], shape: Shape, core: int, refusal: str = "", blank: Any = np.nan
+) -> Kernel:
     """A kernel over stacks whose result is NaN for those matrices that LAPACK refuses.
 
     Args:
@@ -96,6 +100,7 @@ def nan_where_refused(compute: Callable[..., Any], shape: Shape, core: int, refu
         shape: the shape of the result.
         core: how many trailing axes of the result belong to one matrix.
         refusal: what ``refusing`` raises.
+        blank: the result for one such matrix, where zeros stay zeros.
     """
     stack = shape[: len(shape) - core]
 
@@ -106,7 +111,7 @@ def nan_where_refused(compute: Callable[..., Any], shape: Shape, core: int, refu
             if _refusing.on and refusal and all(np.isfinite(x).all() for x in arrays):
                 raise ValueError(refusal) from None
             operands = [np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in arrays]
-            out = np.full(shape, np.nan)
+            out = np.full(shape, blank)
             for i in np.ndindex(*stack):
                 try:
                     out[i] = compute(*[x[i] for x in operands])
@@ -140,6 +145,32 @@ def finite_only(compute: Callable[..., Any], core: int) -> Callable[..., Any]:
     return run
 
 
+class Shared(threading.local):
+    """A factorization of which several ops take a part each: done once in a thread where they do so in turn.
+
+    Args:
+        compute: of a stack of matrices; returns the parts.
+    """
+
+    def __init__(self, compute: Callable[[Any], Sequence[Any]]) -> None:
+        self._compute = compute
+        self._key: Any = None
+        self._parts: dict[int, Any] = {}
+
+    def part(self, i: int) -> Callable[[Any], Any]:
+        """The function of a stack that gives part ``i``. Each part is given away once, so nobody else writes to it."""
+
+        def run(a: Any) -> Any:
+            key = (a.shape, a.tobytes())  # the buffer may be written to before the next op asks
+            if key != self._key or i not in self._parts:
+                self._key, self._parts = None, dict(enumerate(self._compute(a)))
+            found = self._parts.pop(i)
+            self._key = key if self._parts else None
+            return found
+
+        return run
+
+
 # ---- records -------------------------------------------------------------------------------------------
 
 
@@ -157,6 +188,10 @@ def on_target(lo: Any, xs: Sequence[Any], node: Any) -> Any:
     return lo.call_target(node.op.mlir_name, xs, [x.type for x in node.operands], node.type)
 
 
+#: How many matrix products a factorization costs, about.
+_PASSES: Final = 4
+
+
 def factor(
     name: str,
     summary: str,
@@ -167,6 +202,8 @@ def factor(
     *,
     square: bool = False,
     refusal: str = "",
+    blank: Callable[[Any], Any] = lambda nan: nan,
+    recognized: bool = False,
     stablehlo: Callable[..., Any] = on_target,
     source: str = "",
 ) -> Op:
@@ -181,6 +218,8 @@ def factor(
         samples: as in the record.
         square: whether the matrices must be square.
         refusal: as in the record.
+        blank: makes the result for a matrix that LAPACK refuses of a matrix of NaN.
+        recognized: as in the record.
         stablehlo: as in the record.
         source: as in the record.
     """
@@ -192,7 +231,11 @@ def factor(
         return types[0].with_shape((*stack, *core(rows, columns)))
 
     def kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-        return nan_where_refused(compute, infer(types, params).shape, axes, f"{name}: {refusal}" if refusal else "")
+        rows, columns = types[0].shape[-2:]
+        run = on_one_thread(compute, _PASSES * rows * columns * min(rows, columns))
+        shape = infer(types, params).shape
+        none = blank(np.full(shape[len(shape) - axes :], np.nan))
+        return nan_where_refused(run, shape, axes, f"{name}: {refusal}" if refusal else "", none)
 
     return define(
         Op(
@@ -207,6 +250,7 @@ def factor(
             batch=same_stack(name),
             stablehlo=stablehlo,
             refusal=refusal,
+            recognized=recognized,
             samples=samples,
             source=source,
         )

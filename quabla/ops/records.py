@@ -13,6 +13,7 @@ from typing import Any, Final
 from quabla import dtypes, errors
 from quabla.ops import dispatch
 from quabla.ops.dispatch import Value
+from quabla.ops.eager import known_pairs, known_singles, one, two
 from quabla.ops.registry import Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
@@ -205,10 +206,12 @@ def binary_op(
 def unary_function(op: Op, example: tuple[float, str] | None = None, name: str = "") -> Callable[[object], Value]:
     """The public function of an op with one operand; the example is a number and its result as it prints."""
     also, other = (" or int", "a bool array") if op.ints else ("", "a bool or int array")
+    known = known_singles(op)
 
     def function(x: object) -> Value:
         try:
-            return dispatch.unary(op, x)
+            r = one(known, x)
+            return dispatch.unary(op, x) if r is None else r
         except Exception as e:
             errors.hide_library_frames(e)
             raise
@@ -238,10 +241,12 @@ def binary_function(
 ) -> Callable[[object, object], Value]:
     """The public function of an op with two operands; the example is two numbers and their result as it prints."""
     also, other = (" or int", "two bool arrays") if op.ints else ("", "bool or int arrays alone")
+    known = known_pairs(op)
 
     def function(x1: object, x2: object) -> Value:
         try:
-            return dispatch.binary(op, x1, x2)
+            r = two(known, x1, x2)
+            return dispatch.binary(op, x1, x2) if r is None else r
         except Exception as e:
             errors.hide_library_frames(e)
             raise

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from math import nan, prod
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
+from quabla.ops.eager import LONG_WAY, Found, KnownBy, one, takes
+from quabla.ops.into import Into, assigned
 from quabla.ops.masking import added, moved, within_selection
 from quabla.ops.records import INTS
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
@@ -131,6 +134,25 @@ def _mean_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda x: reduce(x, axes) / n
 
 
+def _sum_into(params: Params, types: Sequence[TensorType], divisor: int | None) -> Into:
+    """A sum, or a mean, into an array."""
+    axes = params[0]
+    result = _reduced(types, params)
+    if _one_each(types, params):
+        return Into(lambda x, out: assigned(x.reshape(result.shape), out))
+    reduce, n = np.add.reduce, None if divisor is None else np.float64(divisor)
+    wide = types[0].dtype is dtypes.float32
+
+    def run(x: Any, *arrays: Any) -> Any:
+        total, out = arrays[0], arrays[-1]  # one array unless the sum is rounded
+        reduce(x, axes, total.dtype, total)
+        if n is not None:
+            return np.divide(total, n, out)
+        return assigned(total, out) if wide else out
+
+    return Into(run, (result.with_dtype(dtypes.float64),) if wide else ())
+
+
 def _sum_stablehlo(lo: Any, xs: Sequence[Any], node: Any) -> Any:
     axes = node.params[0]
     return lo.reduce("add", xs[0], node.operands[0].type, axes, node.type) if axes else xs[0]
@@ -165,6 +187,7 @@ SUM: Final = define(
         attributes=AXES,
         infer=_infer_sum,
         kernel=_sum_kernel,
+        into=lambda params, types: _sum_into(params, types, None),
         exact_f32=True,
         may_alias=False,
         transpose={0: lambda ct, operands, params: spread(ct, operands[0].type, params[0])},
@@ -183,6 +206,7 @@ MEAN: Final = define(
         attributes=AXES,
         infer=_infer_mean,
         kernel=_mean_kernel,
+        into=lambda params, types: _sum_into(params, types, count(types[0].shape, params[0])),
         exact_f32=True,
         may_alias=False,
         transpose={0: _mean_transpose},
@@ -240,6 +264,7 @@ def _extremum(name: str, summary: str, ufunc: np.ufunc, stablehlo: str, missing:
         attributes=NAMED_AXES,
         infer=_infer_extremum,
         kernel=kernel,
+        into=lambda params, types: Into(lambda x, out: ufunc.reduce(x, params[0], None, out)),
         exact_f32=True,
         may_alias=False,
         jvp=_extremum_jvp(missing),
@@ -286,6 +311,19 @@ def _cumsum_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda x: accumulate(x, axis, total).astype(result, copy=False)
 
 
+def _cumsum_into(params: Params, types: Sequence[TensorType]) -> Into | None:
+    if types[0].dtype is dtypes.float32:
+        return None
+    axis, reverse = params
+    way = (*(slice(None),) * axis, slice(None, None, -1 if reverse else 1))
+
+    def run(x: Any, out: Any) -> Any:
+        np.add.accumulate(x[way], axis, out.dtype, out[way])
+        return out
+
+    return Into(run)
+
+
 def _cumsum_fold(operands: Sequence[Value], params: Params) -> Value | None:
     (x,) = operands
     return x if x.type.shape[params[0]] <= 1 or is_zero(x) else None
@@ -314,6 +352,7 @@ CUMSUM: Final = define(
         attributes=(Attribute("axis", "int"), Attribute("reverse", "bool")),
         infer=_cumsum_infer,
         kernel=_cumsum_kernel,
+        into=_cumsum_into,
         exact_f32=True,
         may_alias=False,
         transpose={
@@ -385,6 +424,35 @@ def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
     return reshaped(r, kept(v.type.shape, axes)) if keepdims else r
 
 
+def _at_once(op: Op) -> Callable[[F], F]:
+    """Give a reduction the short way for Tensors."""
+
+    def work_out(type: TensorType, axis: int | None) -> Found:
+        if not takes(op, type.dtype):
+            return LONG_WAY
+        return op.prepared[(axis_set(op.name, axis, type.ndim),), type]
+
+    known = KnownBy(work_out)
+
+    def decorated(long: Any) -> Any:
+        @wraps(long)
+        def function(x: object, axis: Any = None, keepdims: bool = False) -> Value:
+            try:
+                if (axis is None or axis.__class__ is int) and not keepdims:
+                    r = one(known[axis], x)
+                    if r is not None:
+                        return r
+                return long(x, axis, keepdims)
+            except Exception as e:
+                errors.hide_library_frames(e)
+                raise
+
+        return errors.hides_library_frames(function)
+
+    return decorated
+
+
+@_at_once(SUM)
 @over_axes("bool arrays")
 def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The sum over axes; float32 values are added in float64 and the result rounded once, ints keep their dtype.
@@ -397,6 +465,7 @@ def sum(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(SUM, x, axis, keepdims)
 
 
+@_at_once(MEAN)
 @over_axes("bool arrays")
 def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The arithmetic mean over axes; NaN of no elements.
@@ -409,6 +478,7 @@ def mean(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MEAN, x, axis, keepdims)
 
 
+@_at_once(MAX)
 @over_axes("bool arrays", "no elements")
 def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The largest element along axes, NaN if there is one. Ties share the derivative equally.
@@ -421,6 +491,7 @@ def max(x: object, axis: object = None, keepdims: bool = False) -> Value:
     return _reduction(MAX, x, axis, keepdims)
 
 
+@_at_once(MIN)
 @over_axes("bool arrays", "no elements")
 def min(x: object, axis: object = None, keepdims: bool = False) -> Value:
     """The smallest element along axes, NaN if there is one. Ties share the derivative equally.

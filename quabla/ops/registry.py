@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from quabla import dtypes, errors
+from quabla.ops.into import Into, into_array
 from quabla.ops.types import Params, Shape, TensorType
 
 __all__ = ["REGISTRY", "Attribute", "Convention", "Op", "Sample", "define", "lookup"]
@@ -94,6 +95,8 @@ class Op:
         infer: ``(operand types, params) -> result type``; raises ValueError or TypeError with a message that
             names what came and what was wanted (the op's name and the user's line are added).
         kernel: ``(params, operand types) -> callable`` over NumPy arrays.
+        into: ``(params, operand types) -> Into or None``: the kernel, rounding included, in a form that writes into an
+            array. A kernel that is a ufunc, ``np.where`` or marked as a formula needs none.
         exact_f32: the kernel run in float32 already gives the float64 result rounded once, so nothing widens.
         may_alias: the kernel may return its operand or a view of it (default: every op that is not elementwise).
         ints: the op is defined for integer operands too, of one dtype; they wrap around.
@@ -112,6 +115,8 @@ class Op:
         fold: ``(operands, params) -> value or None``: an equal, simpler value, tried when a node is made.
         differentiable: False for ops whose derivative is zero by definition.
         refusal: what is wrong with an operand where the kernel gives NaN, for ops that raise it when not compiled.
+        recognized: expressions in the result may have derivatives that it has not, so they are looked for before a body is
+            differentiated.
         samples: small applications for generated tests.
         special: ``(inputs, result)`` pairs at signed zeros, infinities, NaN and edges.
         domain: of an elementwise op, the interval of each operand outside of which the result is NaN.
@@ -129,6 +134,7 @@ class Op:
         *,
         infer: Callable[[Sequence[TensorType], Params], TensorType],
         kernel: Callable[[Params, Sequence[TensorType]], Kernel],
+        into: Callable[[Params, Sequence[TensorType]], Into | None] | None = None,
         attributes: tuple[Attribute, ...] = (),
         exact_f32: bool = False,
         ints: bool = False,
@@ -144,6 +150,7 @@ class Op:
         fold: Callable[..., Any] | None = None,
         differentiable: bool = True,
         refusal: str = "",
+        recognized: bool = False,
         samples: tuple[Sample, ...] = (),
         special: tuple[tuple[tuple[float, ...], float], ...] = (),
         domain: tuple[tuple[float, float], ...] = (),
@@ -158,6 +165,7 @@ class Op:
         self.attributes: Final = attributes
         self.infer: Final = infer
         self.kernel: Final = kernel
+        self.into: Final = into
         self.exact_f32: Final = exact_f32
         self.ints: Final = ints
         self.elementwise: Final = elementwise
@@ -172,6 +180,7 @@ class Op:
         self.fold: Final = fold
         self.differentiable: Final = differentiable
         self.refusal: Final = refusal
+        self.recognized: Final = recognized
         self.samples: Final = samples
         self.special: Final = special
         self.domain: Final = domain
@@ -210,6 +219,16 @@ class Op:
         """The NumPy kernel for these types, widened to float64 where float32 alone would round more than once."""
         return self.prepared[(params, *types)][0]
 
+    def into_for(self, types: tuple[TensorType, ...], params: Params) -> Into | None:
+        """The kernel in a form that writes into an array; None where it has none."""
+        if self.into is not None:
+            return self.into(params, types)
+        return into_array(self.kernel(params, types), types, self.result_type(types, params), self.widens(types))
+
+    def widens(self, types: Sequence[TensorType]) -> bool:
+        """Whether the kernel runs on float64 copies of float32 operands."""
+        return not self.exact_f32 and any(t.dtype is dtypes.float32 for t in types)
+
 
 class Prepared(dict[tuple[Any, ...], tuple[Kernel, TensorType]]):
     """An op's kernels and the types of their results, by ``(params, *operand types)``; made when first asked for."""
@@ -225,7 +244,7 @@ class Prepared(dict[tuple[Any, ...], tuple[Kernel, TensorType]]):
         params, *types = key
         result = op.result_type(tuple(types), params)
         kernel = op.kernel(params, types)
-        if not op.exact_f32 and any(t.dtype is dtypes.float32 for t in types):
+        if op.widens(types):
             kernel = _widened(kernel, result.dtype.numpy)
         if len(self) > _CACHED:
             self.clear()

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from quabla import dtypes
+from quabla import dtypes, errors
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
+from quabla.ops.eager import LONG_WAY, Found, Known, three
+from quabla.ops.into import Into
 from quabla.ops.masking import chosen, negated, selected
 from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
@@ -82,6 +84,7 @@ GREATER: Final = define(
         ("x1", "x2"),
         infer=infer_elementwise,
         kernel=_greater_kernel,
+        into=lambda params, types: Into(np.greater),
         exact_f32=True,
         elementwise=True,
         differentiable=False,
@@ -199,6 +202,7 @@ def _is_bool(x: Any) -> bool:
     return not is_number(x) and as_value(x).type.dtype.is_bool
 
 
+@errors.hides_library_frames
 def where(mask: object, on_true: Any, on_false: Any) -> Value:
     """``on_true`` where ``mask`` holds, else ``on_false``, elementwise.
 
@@ -217,6 +221,15 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
         >>> qb.where(qb.array([True, False]), qb.array([1.0, 2.0]), 0.0)
         Tensor([1., 0.], dtype=float64)
     """
+    try:
+        r = three(_known, mask, on_true, on_false)
+        return _where(mask, on_true, on_false) if r is None else r
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
+
+
+def _where(mask: object, on_true: Any, on_false: Any) -> Value:
     m = as_value(mask)
     if not m.type.dtype.is_bool:
         m = test(m, "not_equal", 0.0)
@@ -226,6 +239,14 @@ def where(mask: object, on_true: Any, on_false: Any) -> Value:
     (x, y), weak = promote("where", on_true, on_false, ints=True)
     r = apply(WHERE, (m, x, y))
     return weakly(r, True) if weak else r
+
+
+def _work_out(types: tuple[TensorType, ...]) -> Found:
+    mask, x, y = types
+    return WHERE.prepared[((), *types)] if mask.dtype.is_bool and x.dtype is y.dtype else LONG_WAY
+
+
+_known: Final = Known(_work_out)
 
 
 def _all_bool(*branches: Any) -> bool:

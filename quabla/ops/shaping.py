@@ -15,6 +15,8 @@ from quabla import dtypes, errors
 from quabla.ops.arguments import array_list, axis_index, shape_tuple, static_ints
 from quabla.ops.casting import CAST, CONSTANT, STOP_GRADIENT, apply_weakly, astype, stop_gradient
 from quabla.ops.dispatch import Value, apply, as_value, full
+from quabla.ops.eager import is_tensor, with_elements
+from quabla.ops.into import Into, assigned
 from quabla.ops.masking import moved
 from quabla.ops.registry import REGISTRY, Attribute, Kernel, Op, Sample, define
 from quabla.ops.rules import mapped_size, unbroadcast, with_mapped_axis, zeros
@@ -96,7 +98,7 @@ RESHAPE: Final = define(
 )
 
 
-def reshape(x: object, shape: object) -> Value:
+def reshape(x: Any, shape: Any) -> Value:
     """``x`` with its elements in row-major order under another shape.
 
     Args:
@@ -111,6 +113,14 @@ def reshape(x: object, shape: object) -> Value:
         >>> qb.reshape(qb.array([1.0, 2.0, 3.0, 4.0]), (2, -1)).shape
         [2, 2]
     """
+    if is_tensor(x) and shape.__class__ is tuple:
+        try:
+            array = x.data.reshape(shape)
+        except (TypeError, ValueError):
+            pass  # what follows says what is wrong
+        else:
+            if min(shape, default=0) >= -1:  # NumPy takes any negative extent for -1
+                return with_elements(x, array)
     v = as_value(x)
     target = shape_tuple("reshape", shape)
     if -1 in target:
@@ -121,12 +131,12 @@ def reshape(x: object, shape: object) -> Value:
                 f"{errors.at_user_line()}"
             )
         target = tuple([v.type.size // known if n == -1 else n for n in target])
-    return reshaped(v, target)
+    return apply_weakly(RESHAPE, v, (target,))
 
 
 def reshaped(x: Value, shape: Sequence[int]) -> Value:
     """``x`` with a shape that is known to fit."""
-    return apply_weakly(RESHAPE, x, (tuple(shape),))
+    return with_elements(x, x.data.reshape(shape)) if is_tensor(x) else apply_weakly(RESHAPE, x, (tuple(shape),))
 
 
 # ---- broadcast ----------------------------------------------------------------------------------
@@ -157,6 +167,10 @@ def _broadcast_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
         return out
 
     return fill
+
+
+def _broadcast_into(params: Params, types: Sequence[TensorType]) -> Into | None:
+    return None if prod(params[0]) > FEW_ELEMENTS else Into(assigned)
 
 
 def _broadcast_batch(xs: Sequence[Value], mapped: Sequence[bool], params: Params) -> Value:
@@ -197,6 +211,7 @@ BROADCAST: Final = define(
         attributes=(Attribute("shape", "shape"),),
         infer=_broadcast_infer,
         kernel=_broadcast_kernel,
+        into=_broadcast_into,
         exact_f32=True,
         transpose={0: lambda ct, operands, params: unbroadcast(ct, operands[0].type.shape)},
         batch=_broadcast_batch,
@@ -283,7 +298,7 @@ TRANSPOSE: Final = define(
 )
 
 
-def transpose(x: object, axes: object = None) -> Value:
+def transpose(x: Any, axes: object = None) -> Value:
     """``x`` with its axes permuted.
 
     Args:
@@ -298,6 +313,8 @@ def transpose(x: object, axes: object = None) -> Value:
         >>> qb.transpose(qb.array([[1.0, 2.0]])).shape
         [2, 1]
     """
+    if axes is None and is_tensor(x):
+        return with_elements(x, x.data.T)
     v = as_value(x)
     rank = v.type.ndim
     if axes is None:
@@ -334,6 +351,11 @@ def _concat_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
     return lambda *xs: np.concatenate(xs, axis)
 
 
+def _concat_into(params: Params, types: Sequence[TensorType]) -> Into:
+    axis = params[0]
+    return Into(lambda *arrays: np.concatenate(arrays[:-1], axis, arrays[-1]))
+
+
 def _concat_transpose(
     ct: Value, operands: Sequence[Value], active: Sequence[bool], params: Params
 ) -> list[Value | None]:
@@ -362,6 +384,7 @@ CONCAT: Final = define(
         attributes=(Attribute("axis", "int", "trailing"),),
         infer=_concat_infer,
         kernel=_concat_kernel,
+        into=_concat_into,
         exact_f32=True,
         may_alias=False,
         transpose=_concat_transpose,
@@ -378,6 +401,7 @@ CONCAT: Final = define(
 )
 
 
+@errors.hides_library_frames
 def concat(matrices: object, axis: object) -> Value:
     """Arrays joined along an axis that they have.
 
@@ -394,9 +418,13 @@ def concat(matrices: object, axis: object) -> Value:
         >>> qb.concat([qb.ones(1), qb.zeros(2)], axis=0).tolist()
         [1.0, 0.0, 0.0]
     """
-    values = array_list("concat", matrices)
-    i = axis_index("concat", axis, values[0].type.ndim)
-    return apply(CONCAT, tuple(values), (i,))
+    try:
+        values = array_list("concat", matrices)
+        i = axis_index("concat", axis, values[0].type.ndim)
+        return apply(CONCAT, tuple(values), (i,))
+    except Exception as e:
+        errors.hide_library_frames(e)
+        raise
 
 
 # ---- pad ----------------------------------------------------------------------------------------
@@ -418,10 +446,8 @@ def _pad_infer(types: Sequence[TensorType], params: Params) -> TensorType:
 
 
 def _pad_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
-    low, _, interior = params
     t = _pad_infer(types, params)
-    extents = zip(types[0].shape, low, interior, strict=True)
-    window = tuple([slice(a, a + (n - 1) * (k + 1) + 1 if n else a, k + 1) for n, a, k in extents])
+    window = _window(params, types)
 
     def kernel(x: Any) -> Any:
         out = np.zeros(t.shape, x.dtype)
@@ -429,6 +455,24 @@ def _pad_kernel(params: Params, types: Sequence[TensorType]) -> Kernel:
         return out
 
     return kernel
+
+
+def _pad_into(params: Params, types: Sequence[TensorType]) -> Into:
+    window = _window(params, types)
+
+    def run(x: Any, out: Any) -> Any:
+        out.fill(0)
+        out[window] = x
+        return out
+
+    return Into(run)
+
+
+def _window(params: Params, types: Sequence[TensorType]) -> tuple[slice, ...]:
+    """Where the operand of a pad is in its result."""
+    low, _, interior = params
+    extents = zip(types[0].shape, low, interior, strict=True)
+    return tuple([slice(a, a + (n - 1) * (k + 1) + 1 if n else a, k + 1) for n, a, k in extents])
 
 
 def _pad_transpose(ct: Value, operands: Sequence[Value], params: Params) -> Value:
@@ -469,6 +513,7 @@ PAD: Final = define(
         attributes=(Attribute("low", "ints"), Attribute("high", "ints"), Attribute("interior", "ints")),
         infer=_pad_infer,
         kernel=_pad_kernel,
+        into=_pad_into,
         exact_f32=True,
         may_alias=False,
         transpose={0: _pad_transpose},

@@ -240,6 +240,15 @@ def _lower_half(n: int, type: TensorType) -> Value:
     return constant(Const((np.tril(np.ones((n, n))) - 0.5 * np.eye(n)).astype(type.dtype.numpy)))
 
 
+def _cholesky(a: Any) -> Any:
+    """Factors, NaN as a whole where NaN is read: how far LAPACK comes with it is the library's affair."""
+    factor = np.linalg.cholesky(a)
+    spoiled = np.isnan(factor).any((-2, -1))
+    return (
+        np.where(spoiled[..., None, None], np.tril(np.full_like(factor, np.nan)), factor) if spoiled.any() else factor
+    )
+
+
 def _cholesky_jvp(operands: Sequence[Value], tangents: Tangents, factor: Value, params: Params) -> Value | None:
     (da,) = tangents
     if da is None:
@@ -251,9 +260,10 @@ def _cholesky_jvp(operands: Sequence[Value], tangents: Tangents, factor: Value, 
 
 CHOLESKY: Final = factor(
     "cholesky",
-    "Lower Cholesky factors of symmetric matrices; reads their lower triangle; NaN where not positive definite.",
+    "Lower Cholesky factors of symmetric matrices, of which it reads the lower triangle; NaN there where not positive "
+    "definite.",
     lambda rows, columns: (rows, columns),
-    np.linalg.cholesky,
+    _cholesky,
     _cholesky_jvp,
     (
         Sample(((3, 3),), make=dominant, symmetric=True),
@@ -261,6 +271,7 @@ CHOLESKY: Final = factor(
     ),
     square=True,
     refusal="the matrix is not positive definite",
+    blank=np.tril,
     stablehlo=lambda lo, xs, node: lo.cholesky(xs[0], node.type),
     source="I. Murray, Differentiation of the Cholesky decomposition (2016), equation 8",
 )

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes
-from quabla.ops.dispatch import Value, apply, cast, hooks
+from quabla.ops.dispatch import Value, apply, cast
+from quabla.ops.eager import wrap
 from quabla.ops.gathering import CLAMP, GATHER_ND
 from quabla.ops.indexing import check_axis
 from quabla.ops.records import INTS, check_one_dtype
@@ -35,7 +36,7 @@ def grid_indices(indices: Value, axis: int) -> Value:
             continue
         shape = (*(n if i == a else 1 for i in range(t.ndim)), 1)
         numbers = np.arange(n, dtype=t.dtype.numpy).reshape(shape)
-        columns.append(apply(BROADCAST, (hooks.eager.wrap(numbers, t.with_shape(shape)),), (column,)))
+        columns.append(apply(BROADCAST, (wrap(numbers, t.with_shape(shape)),), (column,)))
     return columns[0] if len(columns) == 1 else apply(CONCAT, tuple(columns), (t.ndim,))
 
 

@@ -15,6 +15,7 @@ from quabla.ops import elementwise, error_functions
 from quabla.ops.decompositions import ARRAYS, Arithmetic, Number, Term, arithmetic_of, decomposed, select
 from quabla.ops.dispatch import Value
 from quabla.ops.elementwise import cbrt, hypot, powi, rsqrt, sqrt
+from quabla.ops.into import formula
 from quabla.ops.records import INF, NAN, unary_function, unary_op
 from quabla.ops.registry import Op
 from quabla.ops.selection import choose, test
@@ -199,7 +200,7 @@ TANH: Final = unary_op(
 )  # fmt: skip
 SECH2: Final = unary_op(
     "sech2", "1 over the square of the hyperbolic cosine: the derivative of tanh.",
-    lambda x: _sech2(x, ARRAYS), lambda x, r: -2.0 * tanh(x) * r,
+    formula(lambda x: _sech2(x, ARRAYS)), lambda x, r: -2.0 * tanh(x) * r,
     decomposed("sech2", lambda x: _sech2(x, arithmetic_of(x))),
     special=((0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0), (20.0, 1.6993417021166356e-17)),
 )  # fmt: skip
@@ -221,12 +222,14 @@ ARCTANH: Final = unary_op(
 # ---- exponentials -------------------------------------------------------------------------------
 
 
+@formula
 def _logistic_kernel(x: Any) -> Any:
     e = np.exp(-np.abs(x))
     q = e / (1.0 + e)  # a correction on either side, so that its rounding errors count less
     return np.where(x < 0.0, e - e * q, 1.0 - q)
 
 
+@formula
 def _softplus_kernel(x: Any) -> Any:
     return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 

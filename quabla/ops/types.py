@@ -31,7 +31,7 @@ class TensorType:
         return f"tensor<{'x'.join([*map(str, self.shape), self.dtype.mlir])}>"
 
     def with_shape(self, shape: Shape) -> TensorType:
-        return tensor_type(shape, self.dtype)
+        return _interned.get((shape, self.dtype)) or tensor_type(shape, self.dtype)
 
     def with_dtype(self, dtype: dtype) -> TensorType:
         return tensor_type(self.shape, dtype)

@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from quabla import dtypes, errors, tree
-from quabla.array import Tensor, TensorView, wrap
+from quabla.array import Tensor, TensorView
 from quabla.functions.creation import zeros_like
 from quabla.ops import dispatch, elementwise
 from quabla.ops.dispatch import Value, cast
+from quabla.ops.eager import wrap
 from quabla.ops.types import TensorType, tensor_type
 from quabla.optim.clipping import clipped
 from quabla.optim.packing import Packing
@@ -99,6 +100,7 @@ def at_leaf(treedef: Any, i: int) -> str:
     return f" at {path}" if path else ""
 
 
+@errors.hides_library_frames_in_methods
 class GradientOptimizer:
     """What the optimizers share: checks, clipping, and updates of whole trees.
 
@@ -375,6 +377,7 @@ class SGD(GradientOptimizer):
         return p - scalars[0] * g, []
 
 
+@errors.hides_library_frames_in_methods
 class Adam(GradientOptimizer):
     """Adam (Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015).
 

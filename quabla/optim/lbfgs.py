@@ -10,13 +10,18 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import errors
-from quabla.array import wrap
+from quabla.ops.dispatch import Value
+from quabla.ops.eager import wrap
 from quabla.optim.gradient import float_leaves, refuse_traced
 from quabla.optim.line_search import strong_wolfe
 from quabla.optim.settings import between, count
+from quabla.tracing.graph import Body
 from quabla.tracing.trace import Arguments, trace
 from quabla.transforms.autodiff import value_and_grad
-from quabla.transforms.staging import StagedProgram, check_callable
+from quabla.transforms.bodies import run
+from quabla.transforms.expansion import expanded
+from quabla.transforms.programs import kept_program
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["LBFGS"]
 
@@ -196,9 +201,12 @@ class _Objective:
         refuse_traced("LBFGS.minimize", "looks at values", flat.leaves)
         traced = trace(value_and_grad(fun), flat)
         refuse_traced("LBFGS.minimize", "looks at values", traced.graph.captures)
-        self._program: Final = StagedProgram(traced)
+        graph = expanded(traced.graph)
+        inputs = [x for x in flat.leaves if not isinstance(x, (int, float))] + list(graph.captures)
+        self._program, numbers = kept_program(("LBFGS",), [graph.body()], [x.type for x in inputs], _emit)
+        self._result: Final = traced.result
         self._types: Final = [x.type for x in leaves]
-        self._rest: Final = [x.data for x in flat.leaves[len(leaves) :] if not isinstance(x, (int, float))]
+        self._rest: Final = [*(x.data for x in inputs[len(leaves) :]), *numbers]
         self._cuts: Final = np.cumsum([0, *(t.size for t in self._types)]).tolist()
         self._rounds: Final = any(t.dtype.numpy != np.float64 for t in self._types)
         self.start: Final[Vector] = _flat([x.data for x in leaves])
@@ -207,7 +215,7 @@ class _Objective:
     def __call__(self, x: Vector) -> tuple[float, Vector]:
         """The value and the gradient at a point; infinite where either is not finite."""
         self.evaluations += 1
-        value, grads = self._program([*self._split(x), *self._rest])
+        value, grads = self._result.rebuild(self._program([*self._split(x), *self._rest]))
         gradient = _flat([g.data for g in self._treedef.flatten_up_to(grads)])
         f = value.item()
         return (f if math.isfinite(f) and np.isfinite(gradient).all() else math.inf), gradient
@@ -226,14 +234,18 @@ class _Objective:
         return self._treedef.unflatten([wrap(a, t) for a, t in zip(self._split(x), self._types, strict=True)])
 
 
+def _emit(bodies: Sequence[Body], values: Sequence[Value]) -> list[Value]:
+    return run(bodies[0], values)
+
+
 def _direction(gradient: Vector, pairs: Sequence[tuple[Vector, Vector, float]]) -> Vector:
     """The direction of descent: minus the approximate inverse Hessian times the gradient.
 
-    Without pairs it is minus the gradient, of length 1 at most.
+    Without pairs it is minus the gradient, scaled to length 1: where a function is flat its gradient tells no length.
     """
     d = -gradient
     if not pairs:
-        return d / max(1.0, _length(gradient))
+        return d / _length(gradient)
     weights: list[float] = []
     for s, y, inverse in reversed(pairs):
         weights.append(inverse * float(s @ d))

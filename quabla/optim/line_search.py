@@ -109,7 +109,7 @@ def _interval(best: Point, other: Point, trial: Point) -> tuple[int, int]:
     """
     if trial.value > best.value:
         return 0, 2
-    return 2, 0 if trial.slope * (best.step - trial.step) > 0.0 else 1
+    return 2, 0 if trial.slope * (best.step - trial.step) < 0.0 else 1
 
 
 def _next_step(best: Point, other: Point, trial: Point, bracketed: bool, low: float, high: float) -> tuple[float, bool]:

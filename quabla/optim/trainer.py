@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from quabla import dtypes, errors
-from quabla.array import wrap
 from quabla.devices import checked_target
 from quabla.io import load, save
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.optim.gradient import MOST_STEPS, GradientOptimizer, at_leaf, float_leaves, refuse_traced
 from quabla.optim.progress import Progress
 from quabla.optim.settings import count
@@ -22,7 +22,8 @@ from quabla.tracing.trace import Arguments, trace
 from quabla.transforms.autodiff import check_argnums, tree_of_arrays, value_and_grad
 from quabla.transforms.inline import inline
 from quabla.transforms.narrowing import warn_of_float32
-from quabla.transforms.staging import captured_array, check_callable
+from quabla.transforms.staging import captured_array
+from quabla.transforms.wrapper import check_callable
 
 __all__ = ["Trainer"]
 
@@ -84,7 +85,7 @@ class Trainer:
         if not leaves:
             raise ValueError("Trainer: the parameters have no arrays")
         self._batch = _batch_positions(batch_argnums, len(data))
-        args = [tree_of_arrays(d) if i in self._batch else d for i, d in enumerate(data)]
+        args = [tree_of_arrays(d, "Trainer") if i in self._batch else d for i, d in enumerate(data)]
         flat = Arguments([self._treedef.unflatten(leaves), *args])
         scalars = optimizer.scalars(0)
         refuse_traced("Trainer", "keeps values", [*flat.leaves, *scalars])
@@ -165,7 +166,7 @@ class Trainer:
         new = list(self._data.leaves)
         for i, given in zip(self._batch, batch, strict=True):
             span, treedef = self._data.spans[i], self._data.treedefs[i]
-            one = Arguments([tree_of_arrays(given)])
+            one = Arguments([tree_of_arrays(given, "Trainer")])
             if one.treedefs[0] != treedef:
                 raise ValueError(
                     f"Trainer.step: the batch for data {i} must have the structure {treedef or 'of one array'}, got "

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from quabla import errors
+from quabla.dialect import definition as _definition  # noqa: F401  # pyright: ignore[reportUnusedImport]  (loads it)
 from quabla.dialect.checks import SourceError, suggestion
 from quabla.mlir import context, ir, passmanager
 from quabla.passes.table import FUNCTION, MODULE, PASSES, UPSTREAM, read_options

@@ -19,14 +19,18 @@ import numpy as np
 
 from quabla import errors
 from quabla.config import config
+from quabla.ops.into import Into
 from quabla.ops.types import TensorType
-from quabla.runtime.cpu import compiled, estimate
-from quabla.tracing.chains import fits
+from quabla.runtime.cpu import Compilation, estimate, settled
+from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import Graph, TraceTensor
-from quabla.tracing.plan import LARGE, Plan, execute
+from quabla.tracing.plan import Plan, execute
 from quabla.transforms.staging import captured_array
 
 __all__ = ["Resident"]
+
+#: Arrays of fewer elements are made anew in each call, which costs less than finding them.
+SMALL: Final = 16
 
 
 class Engine(Protocol):
@@ -62,16 +66,16 @@ class Resident:
         count: the number of arrays in the state.
     """
 
-    __slots__ = ("_captured", "_count", "_engine", "_from_call", "_graph", "_plan", "_step")
+    __slots__ = ("_begin", "_captured", "_compilation", "_count", "_engine", "_from_call", "_plan")
 
     def __init__(self, graph: Graph, count: int) -> None:
-        self._graph: Final = graph
         self._count: Final = count
+        self._compilation: Final = Compilation(graph, count)
         self._captured: Final = [captured_array(x) for x in graph.captures]
         self._plan: Final = StepPlan(graph, count)
         gain, cost = estimate(self._plan)
-        self._from_call = cost / gain if gain > 0.0 else np.inf
-        self._step: Any = None
+        self._begin = cost / gain if gain > 0.0 else np.inf
+        self._from_call = settled(cost) / gain if gain > 0.0 else np.inf
         self._engine: Engine | None = None
 
     @property
@@ -103,6 +107,8 @@ class Resident:
         engine = self._current()
         if engine.name != (wanted := self._wanted(engine.calls)):
             engine = self._engine = self._on(wanted, engine.state(), engine.calls)
+        if engine.calls >= self._begin and engine.name == "numpy" and config.cpu_engine == "auto":
+            self._compilation.begin()
         return engine.advance([*arrays, *self._captured])
 
     def _wanted(self, calls: int) -> str:
@@ -115,13 +121,13 @@ class Resident:
         """An engine with this state, which may be written over."""
         if name == "xla":
             try:
-                self._step = self._step or compiled(self._graph, self._count)
+                step = self._compilation.get()
             except errors.UnsupportedOperationError:
                 if config.cpu_engine == "xla":
                     raise
-                self._from_call = np.inf
+                self._begin = self._from_call = np.inf
             else:
-                return OnXla(self._step, self._count, arrays, calls)
+                return OnXla(step, self._count, arrays, calls)
         return OnPlan(self._plan, arrays, calls)
 
 
@@ -186,10 +192,12 @@ class OnXla:
 
 
 class StepPlan(Plan):
-    """A plan that writes its first results into given arrays and keeps large temporary ones for the next call.
+    """A plan that writes its first results into given arrays and keeps the others, small ones aside, for the next call.
 
     So it may not run in two threads at once.
     """
+
+    least = SMALL
 
     def __init__(self, graph: Graph, count: int) -> None:
         self._count: Final = count
@@ -202,26 +210,52 @@ class StepPlan(Plan):
         self._copied: Final = [i for i, x in enumerate(self._states) if x not in self._into]
         self._written: Final = [(self._into[x], i) for i, x in enumerate(self._states) if x in self._into]
 
-    def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
-        over = super()._target(n, dying)
+    def _targets(self, n: TraceTensor, dying: set[TraceTensor], into: Into) -> tuple[int, ...]:
+        if fits(n):  # a chain has arrays of its own
+            return ()
+        over = super()._targets(n, dying, into)
         place = self._place(n)
-        if fits(n):  # a chain has arrays of its own, and may write over any that is dropped: those stay out of here
-            return over if place is None else place
         if place is not None:
-            over = place
-        elif over is None and n.type.size >= LARGE:
-            free = self._free.get(n.type)
-            slot = free.pop() if free else self._new(np.empty(n.type.shape, n.type.dtype.numpy))
-            over = self._held[n] = slot
-        for k in dying & self._held.keys():
+            target = place
+        elif over:
+            (target,) = over
+        else:
+            target = self._held[n] = self._take(n.type)
+        scratch = tuple([self._take(t) for t in into.scratch])
+        for t, slot in zip(into.scratch, scratch, strict=True):
+            self._give(t, slot)
+        self._release(dying, n, target)
+        return (*scratch, target)
+
+    def _chain(self, links: Sequence[Link], kept: set[TraceTensor], dropped: set[TraceTensor]) -> Chain:
+        into: dict[TraceTensor, int] = {}
+        for n in (link.node for link in links if link.node in kept):
+            place = self._place(n)
+            if place is None:
+                place = self._held[n] = self._take(n.type)
+            into[n] = place
+        self._release(dropped)
+        return Chain(links, self._slots, kept, dropped, into, keeps=True)
+
+    def _take(self, t: TensorType) -> int:
+        """The slot of an array that nothing needs."""
+        free = self._free.get(t)
+        return free.pop() if free else self._new(np.empty(t.shape, t.dtype.numpy))
+
+    def _give(self, t: TensorType, slot: int) -> None:
+        self._free.setdefault(t, []).append(slot)
+
+    def _release(self, values: set[TraceTensor], heir: TraceTensor | None = None, target: int = -1) -> None:
+        """The arrays that hold these values may be used again; one of them may hold the value of ``heir`` now."""
+        for k in values & self._held.keys():
             slot = self._held.pop(k)
-            if self._slots[k] == over:
-                self._held[n] = slot
+            if heir is not None and self._slots[k] == target:
+                self._held[heir] = slot
             else:
-                self._free.setdefault(k.type, []).append(slot)
-        return over
+                self._give(k.type, slot)
 
     def _place(self, n: TraceTensor) -> int | None:
+        """The slot of the array of the next state that is there for this result alone."""
         if self._states.count(n) != 1:
             return None
         if n not in self._into:

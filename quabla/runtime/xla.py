@@ -31,6 +31,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -39,6 +40,7 @@ import numpy as np
 
 from quabla import errors
 from quabla.mlir import ir, read_type
+from quabla.runtime import forks
 
 __all__ = ["Step", "compile", "compile_step", "has_exact_arithmetic"]
 
@@ -102,6 +104,9 @@ def _ready() -> _Client:
             client = _client
             if client is None:
                 client = _client = _Client()
+                forks.watch()
+    if forks.process.lost:
+        raise errors.QuablaError(forks.LOST)
     return client
 
 
@@ -141,6 +146,7 @@ class _Client:
         self._options.env_option_overrides = _OPTIONS
         self._poor_log1p: Final = xla_client._version < _GOOD_LOG1P
         self._has_lapack = False
+        self._copies: Final = _Copies(self._placed)
         self.exact = True
         self.exact = self._keeps_products()
 
@@ -158,6 +164,7 @@ class _Client:
             guard_products,
             keep_barriers,
             keep_zeros,
+            select_short_branches,
             split_broadcasts,
             write_out,
         )
@@ -169,6 +176,7 @@ class _Client:
         if state:
             _alias(module, state)
         keep_barriers(module)
+        select_short_branches(module)
         keep_zeros(module)
         split_broadcasts(module)
         if call_lapack(module):
@@ -214,13 +222,17 @@ class _Client:
         arguments = [_Described(t) for t in inputs]
         wanted = [(t.shape, t.dtype.numpy) for t in inputs]
         handlers = self._handlers(outputs)
+        copies = self._copies
 
         def run(arrays: Sequence[Any]) -> list[Any]:
             buffers = []
             for x, a, (shape, dtype) in zip(arrays, arguments, wanted, strict=True):
                 if x.shape != shape or x.dtype != dtype:  # XLA would read the memory as if it fitted
                     raise _unfit(arrays, inputs)
-                buffers.append(put(a, placement, [x], devices, True, enable_x64=True))
+                if x.nbytes < _COPIED:
+                    buffers.append(put(a, placement, [x], devices, True, enable_x64=True))
+                else:
+                    buffers.append(copies.of(x, a))
             try:
                 results = execute(buffers).consume_with_handlers(handlers)
                 return [np.asarray(r) for r in results]
@@ -285,11 +297,51 @@ class Step:
 
     @contextmanager
     def errors(self) -> Generator[None]:
-        """XLA's errors as ours."""
+        """XLA's errors as ours.
+
+        Raises:
+            QuablaError: where XLA fails, or its threads are not there.
+        """
+        if forks.process.lost:
+            raise errors.QuablaError(forks.LOST)
         try:
             yield
         except RuntimeError as e:
             raise errors.QuablaError(f"XLA cannot run the program: {_first_line(e)}") from e
+
+
+#: XLA shares the memory of an array that starts at a multiple of this, and copies others.
+_ALIGNMENT: Final = 64
+#: Copies of arrays of at least this many bytes are kept for the next call.
+_COPIED: Final = 1 << 16
+
+
+class _Copies:
+    """Buffers of large arrays that XLA had to copy, for as long as the arrays live.
+
+    Only of arrays that own their memory, as those of a Tensor do; they become read-only.
+    """
+
+    def __init__(self, placed: Callable[[Any, _Described], Any]) -> None:
+        self._placed: Final = placed
+        self._found: Final[dict[int, tuple[weakref.ref[Any], Any]]] = {}
+
+    def of(self, x: Any, described: _Described) -> Any:
+        """The buffer of an array."""
+        if x.base is not None or x.ctypes.data % _ALIGNMENT == 0:
+            return self._placed(x, described)
+        key = id(x)
+        reference, buffer = self._found.get(key, (None, None))
+        if reference is None or reference() is not x:
+            buffer = self._placed(x, described)
+
+            def forget(dead: Any) -> None:
+                if self._found.get(key, (None,))[0] is dead:
+                    del self._found[key]
+
+            x.flags.writeable = False
+            self._found[key] = weakref.ref(x, forget), buffer
+        return buffer
 
 
 _CONTRACTION: Final = """

@@ -21,7 +21,7 @@ from quabla.tracing.graph import Body, Graph
 from quabla.tracing.trace import Arguments, array_leaf
 from quabla.transforms.implicit import with_common_captures
 from quabla.transforms.programs import run_cached
-from quabla.transforms.staging import check_callable
+from quabla.transforms.wrapper import check_callable
 
 __all__ = [
     "KEPT",
@@ -290,7 +290,7 @@ def solved(
     if dispatch.emitters.graphs:
         outcome = Outcome(*emit(bodies, operands))
     else:
-        outcome = Outcome(*run_cached(options, bodies, operands, lambda values: tuple(emit(bodies, values))))
+        outcome = Outcome(*run_cached(options, bodies, operands, lambda *given: tuple(emit(*given))))
         if not info and not outcome.success.item():
             fail(outcome)
     if not info:

@@ -7,11 +7,13 @@ through the same kernels either way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from quabla.ops.into import Into
 from quabla.tracing.graph import TraceTensor
 
 __all__ = ["LEAST", "Chain", "Link", "fits"]
@@ -27,6 +29,7 @@ class Link(NamedTuple):
 
     node: TraceTensor
     kernel: Callable[..., Any]
+    into: Into | None
 
 
 def fits(n: TraceTensor) -> bool:
@@ -48,6 +51,7 @@ class Chain:
         kept: the results that something after the chain reads.
         dropped: the operands from outside that nothing after the chain reads; a result may take the place of one.
         into: for kept results that have an array of their own, its slot.
+        keeps: the blocks of memory stay from call to call, which therefore may not overlap.
     """
 
     def __init__(
@@ -56,7 +60,9 @@ class Chain:
         slots: dict[TraceTensor, int],
         kept: set[TraceTensor],
         dropped: set[TraceTensor],
-        into: dict[TraceTensor, int],
+        into: Mapping[TraceTensor, int] = MappingProxyType({}),
+        *,
+        keeps: bool = False,
     ) -> None:
         first = links[0].node.type
         axis = _axis(first.shape, first.size)
@@ -67,8 +73,9 @@ class Chain:
         inputs = list(dict.fromkeys(k for link in links for k in link.node.operands if k not in made))
         places = {k: i for i, k in enumerate([*inputs, *(link.node for link in links)])}
         self._inputs: Final = [(slots[k], _cuts(k.type.shape, first.ndim, axis, extent)) for k in inputs]
-        homes = {n: slots[k] for n, k in _homes(links, kept - into.keys(), dropped).items()} | into
-        self._results: Final = [(slots[n], places[n], n.type.dtype.numpy, homes.get(n)) for n, _ in links if n in kept]
+        homes = {n: slots[k] for n, k in _homes(links, kept - into.keys(), dropped).items()} | dict(into)
+        results = [link.node for link in links if link.node in kept]
+        self._results: Final = [(slots[n], places[n], n.type.dtype.numpy, homes.get(n)) for n in results]
         self._shape: Final = first.shape
         self._axis: Final = axis
         self._starts: Final = range(0, extent, rows)
@@ -77,10 +84,20 @@ class Chain:
         self._dropped: Final = tuple([slots[k] for k in dropped])
         registers = _registers(links, kept)
         self._scratch: Final = registers.dtypes
+        self._kept: Final = self._blocks() if keeps else None
         self._program: Final = [
-            (link.kernel, tuple([places[k] for k in link.node.operands]), places[link.node], register)
-            for link, register in zip(links, registers.of, strict=True)
+            (
+                link.kernel if link.into is None else link.into.run,
+                tuple([places[k] for k in link.node.operands]),
+                places[link.node],
+                register,
+                scratch,
+            )
+            for link, (register, scratch) in zip(links, registers.of, strict=True)
         ]
+
+    def _blocks(self) -> list[Any]:
+        return [np.empty(self._block, dtype) for dtype in self._scratch]
 
     def __call__(self, v: list[Any]) -> None:
         """Run over the slots."""
@@ -89,7 +106,7 @@ class Chain:
             (slot, place, np.empty(self._shape, dtype) if home is None else v[home])
             for slot, place, dtype, home in self._results
         ]
-        scratch = [np.empty(self._block, dtype) for dtype in self._scratch]
+        scratch = self._kept or self._blocks()
         cuts = [axis for _, axis in self._inputs]
         lead = (slice(None),) * self._axis
         rows = self._starts.step
@@ -106,7 +123,7 @@ class Chain:
             if start == self._whole:
                 rest = (*lead, slice(0, len(range(start, self._starts.stop))))
                 scratch = [a[rest] for a in scratch]
-            for kernel, operands, place, register in program:
+            for kernel, operands, place, register, needs in program:
                 xs = [frame[i] for i in operands]
                 target = outs[place]
                 if register is None:
@@ -115,7 +132,8 @@ class Chain:
                         target[...] = made
                     frame[place] = made
                 else:
-                    frame[place] = kernel(*xs, out=scratch[register] if target is None else target)
+                    target = scratch[register] if target is None else target
+                    frame[place] = kernel(*xs, *[scratch[r] for r in needs], target)
         for slot in self._dropped:
             v[slot] = None
         for slot, _, array in results:
@@ -124,12 +142,12 @@ class Chain:
 
 def _homes(links: Sequence[Link], kept: set[TraceTensor], dropped: set[TraceTensor]) -> dict[TraceTensor, TraceTensor]:
     """For results that are kept, an operand of the same type that is not read after them and that they write over."""
-    last = {k: i for i, (n, _) in enumerate(links) for k in n.operands}
+    last = {k: i for i, link in enumerate(links) for k in link.node.operands}
     free = list(dropped)
     homes: dict[TraceTensor, TraceTensor] = {}
-    for i, (n, kernel) in enumerate(links):
+    for i, (n, _, into) in enumerate(links):
         home = next((k for k in free if k.type is n.type and last[k] <= i), None) if n in kept else None
-        if home is not None and (last[home] < i or isinstance(kernel, np.ufunc)):
+        if home is not None and (last[home] < i or (into is not None and into.over)):
             free.remove(home)
             homes[n] = home
     return homes
@@ -143,38 +161,44 @@ def _cuts(shape: tuple[int, ...], rank: int, axis: int, extent: int) -> int | No
 
 class _Registers(NamedTuple):
     dtypes: list[Any]
-    of: list[int | None]
+    of: list[tuple[int | None, tuple[int, ...]]]
 
 
 def _registers(links: Sequence[Link], kept: set[TraceTensor]) -> _Registers:
     """Blocks of memory for what the ops make, each used again after the last use of what it holds.
 
-    Only ufuncs write where they are told; what others make is an array of its own, and has None here. A result that is
-    kept is written to its own array.
+    For each op the block that it writes to, and those that it needs beside. What a kernel makes that does not write
+    where it is told is an array of its own, and has None here. A result that is kept is written to its own array.
     """
     last = {k: i for i, link in enumerate(links) for k in link.node.operands}
     dtypes: list[Any] = []
     free: list[int] = []
     holds: dict[TraceTensor, int] = {}
-    of: list[int | None] = []
-    for i, link in enumerate(links):
-        n = link.node
-        if not isinstance(link.kernel, np.ufunc):
-            of.append(None)
-        elif n in kept:
-            of.append(-1)
-        else:
-            dtype = n.type.dtype.numpy
-            # A ufunc may write over an operand of its own.
+    of: list[tuple[int | None, tuple[int, ...]]] = []
+
+    def take(dtype: Any) -> int:
+        register = next((r for r in free if dtypes[r] == dtype), None)
+        if register is None:
+            dtypes.append(dtype)
+            return len(dtypes) - 1
+        free.remove(register)
+        return register
+
+    for i, (n, _, into) in enumerate(links):
+
+        def release(n: TraceTensor = n, i: int = i) -> None:
             free.extend(holds.pop(k) for k in set(n.operands) if k in holds and last[k] == i)
-            register = next((r for r in free if dtypes[r] == dtype), None)
-            if register is None:
-                register = len(dtypes)
-                dtypes.append(dtype)
-            else:
-                free.remove(register)
-            of.append(register)
-            holds[n] = register
-            continue
-        free.extend(holds.pop(k) for k in set(n.operands) if k in holds and last[k] == i)
+
+        register = None
+        scratch: tuple[int, ...] = ()
+        if into is not None:
+            if into.over:
+                release()
+            scratch = tuple([take(t.dtype.numpy) for t in into.scratch])
+            register = -1
+            if n not in kept:
+                register = holds[n] = take(n.type.dtype.numpy)
+            free.extend(scratch)
+        of.append((register, scratch))
+        release()
     return _Registers(dtypes, of)

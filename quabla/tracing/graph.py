@@ -8,6 +8,7 @@ reads a ``Body`` of nodes and emits into the graph under construction; nothing r
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NoReturn, Self, cast
 
@@ -27,6 +28,12 @@ __all__ = ["Body", "Graph", "TraceTensor", "alive", "build", "current_graph", "o
 SMALL_CONSTANT: Final = 16
 
 
+#: Whatever reads a program descends into its regions, by up to this many calls for each level. Where ops are nested
+#: deeper than ``DEEP``, Python is told that such calls are no runaway recursion.
+DEEP_FRAMES: Final = 50
+DEEP: Final = 8
+
+
 def _no_result(*_: object) -> NoReturn:
     raise TypeError("an argument of a graph is not computed")
 
@@ -35,6 +42,7 @@ def _no_result(*_: object) -> NoReturn:
 ARGUMENT: Final = Op("argument", "An argument of the graph.", (), infer=_no_result, kernel=_no_result)
 
 
+@errors.hides_library_frames_in_methods
 class TraceTensor(Methods, Array):
     """A value inside a trace: it has a shape and a dtype but no numbers.
 
@@ -89,6 +97,11 @@ class TraceTensor(Methods, Array):
 
     def escaped(self, use: str) -> str:
         """The message for a value that is used outside its trace."""
+        if self.graph.open:
+            return (
+                f"{use}: {self.described()}, belongs to a trace of another thread{errors.at_user_line()}. Trace a "
+                "function in one thread"
+            )
         return (
             f"{use}: {self.described()}, is used after its trace has ended. Return it from the traced function "
             f"instead of keeping it in a variable{errors.at_user_line()}"
@@ -106,6 +119,8 @@ class TraceTensor(Methods, Array):
     # A traced value has no numbers: whatever asks for them is told what to use instead.
 
     def _no_value(self, what: str, instead: str) -> NoReturn:
+        if self.ended:
+            raise errors.TracerError(self.escaped(what))
         raise errors.TracerError(
             f"{what} needs the value of {self.described()}, which is not known while "
             f"tracing{errors.at_user_line()}. {instead}"
@@ -136,8 +151,12 @@ class TraceTensor(Methods, Array):
 
     @property
     def data(self) -> NoReturn:
-        """Asked for where a program is about to run, so the trace of this argument must have ended."""
-        raise errors.TracerError(self.escaped("argument"))
+        """Asked for where a program is about to run."""
+        if self.ended:
+            raise errors.TracerError(self.escaped("argument"))
+        self._no_value(
+            "a compiled program", "Call the function itself, which jit returned, where its arguments may be traced"
+        )
 
     def item(self) -> Any:
         self._no_value("item()", "Return the array from the traced function and read it there")
@@ -167,6 +186,9 @@ class TraceTensor(Methods, Array):
         from quabla.array import numpy_operator
 
         return numpy_operator(ufunc, method, inputs, kwargs)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self._no_value("pickling", "Return the array from the traced function and pickle what its numpy() gives")
 
 
 class RegionOp:
@@ -219,9 +241,13 @@ RESULT: Final = Op("result", "A result of an op with regions.", (), infer=_no_re
 
 
 class RegionNode:
-    """One application of an op with regions."""
+    """One application of an op with regions.
 
-    __slots__ = ("_loc", "op", "operands", "params", "regions", "results")
+    Attributes:
+        depth: how deep ops with regions are nested in this one, which counts itself.
+    """
+
+    __slots__ = ("_loc", "depth", "op", "operands", "params", "regions", "results")
 
     def __init__(
         self,
@@ -238,6 +264,7 @@ class RegionNode:
         self.regions = regions
         self.results = results
         self._loc = location
+        self.depth: int = 1 + max([n.depth for r in regions for n in r.nodes if isinstance(n, RegionNode)], default=0)
 
     def carries(self) -> tuple[TraceTensor, ...]:
         """The operands that are first carries."""
@@ -334,9 +361,12 @@ class Graph:
         captures: values and large eager arrays from outside, each with the hidden argument that stands for it.
         call_them: gives the arguments' names in the user's function, for messages while it is traced.
         location: the user's line for what is emitted next, where a transform knows it.
+        open: whether some thread is inside the graph's context.
     """
 
-    __slots__ = ("_folding", "_serial", "_table", "args", "call_them", "captures", "location", "names", "nodes", "outs")
+    __slots__ = (
+        "_folding", "_serial", "_table", "args", "call_them", "captures", "location", "names", "nodes", "open", "outs",
+    )  # fmt: skip
 
     def __init__(
         self, types: Iterable[TensorType] = (), names: Sequence[str] | None = None, *, fold: bool = True
@@ -351,13 +381,17 @@ class Graph:
         self._table: dict[Any, TraceTensor] = {}
         self._folding = fold
         self._serial = 0
+        self.open = False
 
     def __enter__(self) -> Self:
         dispatch.emitters.graphs.append(self)
+        self.open = True
         return self
 
     def __exit__(self, *exc: object) -> None:
-        dispatch.emitters.graphs.pop()
+        graphs = dispatch.emitters.graphs
+        graphs.pop()
+        self.open = self in graphs
 
     def argument_name(self, argument: TraceTensor) -> str | None:
         """What the function being traced calls an argument, such as ``params/w``; None where that is not known."""
@@ -367,8 +401,8 @@ class Graph:
 
     # ---- values from outside --------------------------------------------------------------------
 
-    def lift(self, x: Any) -> TraceTensor:
-        """``x`` as a value of this graph.
+    def lift(self, x: Any, use: str = "trace") -> TraceTensor:
+        """``x`` as a value of this graph; messages call what it is for ``use``.
 
         Raises:
             TracerError: for a traced value whose trace has ended.
@@ -379,7 +413,7 @@ class Graph:
         elif x.graph is self:
             return x
         elif x.ended:
-            raise errors.TracerError(x.escaped("trace"))
+            raise errors.TracerError(x.escaped(use))
         elif x.op is CONSTANT:
             return self.emit(CONSTANT, (), x.params)
         a = self.captures.get(x)
@@ -395,7 +429,7 @@ class Graph:
         """The value of ``op``; an equal or simpler one that is already there, if there is one."""
         for x in operands:
             if not x.traced or x.graph is not self:
-                operands = tuple([self.lift(x) for x in operands])
+                operands = tuple([self.lift(x, op.name) for x in operands])
                 break
         key = (op, operands, params)
         node = self._table.get(key)
@@ -450,12 +484,15 @@ class Graph:
         types: Sequence[TensorType],
     ) -> list[TraceTensor]:
         """The results of an op with regions."""
-        lifted = tuple([self.lift(x) for x in operands])
+        lifted = tuple([self.lift(x, op.name) for x in operands])
         results = tuple([TraceTensor(self, t, RESULT, (), ()) for t in types])
         location = self.location or errors.user_location()
         for r in results:
             r._loc = location
-        self.nodes.append(RegionNode(op, lifted, params, tuple(regions), results, location))
+        node = RegionNode(op, lifted, params, tuple(regions), results, location)
+        self.nodes.append(node if op is CALL else node.selected([True] * len(results)))
+        if node.depth > DEEP:
+            sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP_FRAMES * node.depth))
         return list(results)
 
     def next_serial(self) -> int:
@@ -484,7 +521,7 @@ class Graph:
 
     def finish(self, outs: Iterable[Any]) -> Graph:
         """Close the graph over its results; hidden arguments are appended to ``args``."""
-        self.outs = [self.lift(x) for x in outs]
+        self.outs = [self.lift(x, "result") for x in outs]
         self.args = [*self.args, *self.captures.values()]
         self.names = [*self.names, *_fresh_names("capture", len(self.captures), self.names)]
         self._table = {}
@@ -516,7 +553,8 @@ def alive(nodes: Sequence[Node], outs: Iterable[TraceTensor]) -> list[Node]:
         if isinstance(n, RegionNode):
             if live.isdisjoint(n.results):
                 continue
-            if n.op is not CALL:  # a rule knows its call as it was made
+            # A rule knows its call as it was made.
+            if n.op is not CALL and not live.issuperset(n.results):
                 n = n.selected(n.needed(live))
         elif n not in live:
             continue

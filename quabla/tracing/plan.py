@@ -14,9 +14,12 @@ import numpy as np
 from quabla.ops.blas import MOST
 from quabla.ops.casting import CONSTANT
 from quabla.ops.control import WRITERS
+from quabla.ops.into import Into, copied
 from quabla.ops.linalg import MATMUL
+from quabla.ops.silence import silent
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
+from quabla.tracing.loops import PythonLoop, writable_carries
 from quabla.tracing.scalars import fused, number_kernel
 
 __all__ = ["Plan"]
@@ -34,12 +37,6 @@ GUESSED_RUNS: Final = 3
 
 #: BLAS computes products of more multiplications with several threads.
 LARGE_PRODUCT: Final = MOST
-
-#: Ufuncs that take the array for the result by keyword only.
-BY_KEYWORD: Final[dict[Any, Callable[..., Any]]] = {
-    np.maximum: lambda x, y, out: np.maximum(x, y, out=out),
-    np.minimum: lambda x, y, out: np.minimum(x, y, out=out),
-}
 
 Step = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
 
@@ -64,6 +61,8 @@ class Plan:
     """
 
     name: str = "numpy"
+    #: Arrays of at least this many elements are written into ones that are there.
+    least: float = np.inf
 
     def __init__(self, program: Graph | Body, donated: Sequence[int] = ()) -> None:
         body = program.body() if isinstance(program, Graph) else program
@@ -99,6 +98,7 @@ class Plan:
                     pinned.add(k)
         steps: list[Step] = []
         combined, inside = fused(body)
+        least = min(LARGE, self.least)
         run: list[tuple[Link, Step]] = []  # elementwise ops in a row
         for i, n in enumerate(nodes):
             if run and (isinstance(n, RegionNode) or not (n.op is CONSTANT or _continues(run[0][0].node, n))):
@@ -120,11 +120,11 @@ class Plan:
                 steps.append((kernel, tuple([self._slots[k] for k in operands]), out, ()))
                 continue
             types = tuple([k.type for k in n.operands])
-            writer = WRITERS[op](n.params, types) if n.operands[0] in donated and op in WRITERS else None
-            if writer is not None:
-                kernel = writer
+            writer = WRITERS[op](n.params, types) if op in WRITERS else None
+            if writer is not None and n.operands[0] in donated:
+                kernel, in_place = writer, True
             else:
-                kernel = number_kernel(op.kernel_for(types, n.params), n)
+                kernel, in_place = number_kernel(op.kernel_for(types, n.params), n), False
             slots = tuple([self._slots[k] for k in n.operands])
             size = n.type.size
             drop: tuple[int, ...] = ()
@@ -132,24 +132,29 @@ class Plan:
                 self.large_products += 1
             if size >= LARGE and op.elementwise:
                 self.elements[op.name] = self.elements.get(op.name, 0.0) + size
+            if size < least and all(t.size < least for t in types):
+                steps.append((kernel, slots, out, drop))
+                continue
             dying = {
                 k
                 for k in n.operands
-                if k.type.size >= LARGE and last[k] == i and k not in pinned and k.op is not CONSTANT
+                if k.type.size >= least and last[k] == i and k not in pinned and k.op is not CONSTANT
             }
             if dying:
                 dying = {k for k in dying if not k.op.may_alias}
                 drop = tuple([self._slots[k] for k in dying])
-            if isinstance(kernel, np.ufunc):
-                target = self._target(n, dying)
-            else:  # a product may not be written over its factors
-                target = self._target(n, set()) if getattr(kernel, "takes_out", False) else None
+            chains = fits(n)
+            into = None
+            if not in_place and (dying or size >= self.least or chains):
+                into = copied(writer) if writer is not None else op.into_for(types, n.params)
             alone = kernel
-            if target is not None:
-                slots = (*slots, target)
-                alone = BY_KEYWORD.get(kernel, kernel)
-            if fits(n):
-                run.append((Link(n, kernel), (alone, slots, out, drop)))
+            if into is not None:
+                targets = self._targets(n, dying, into)
+                if targets:
+                    slots = (*slots, *targets)
+                    alone = into.run
+            if chains:
+                run.append((Link(n, kernel, into), (alone, slots, out, drop)))
             else:
                 steps.append((alone, slots, out, drop))
         steps.extend(self._chained(run, len(nodes), last, pinned))
@@ -164,30 +169,34 @@ class Plan:
     ) -> list[Step]:
         """Elementwise ops in a row as one step, where that saves an array."""
         links = [link for link, _ in run]
-        kept = {n for n, _ in links if n in pinned or last.get(n, -1) >= end}
-        if len(links) < 2 or len(kept) == len(links):
+        kept = {link.node for link in links if link.node in pinned or last.get(link.node, -1) >= end}
+        saves = len(kept) < len(links) > 1 or any(link.into and len(link.into.scratch) > 1 for link in links)
+        if not links or not (saves or self.least < np.inf):
             return [step for _, step in run]
         gone = {s for _, (_, _, _, drop) in run for s in drop}
-        made = {n for n, _ in links}
-        dropped = {k for n, _ in links for k in n.operands if k not in made and self._slots[k] in gone}
-        into = {n: slot for n in kept if (slot := self._place(n)) is not None}
-        return [(Chain(links, self._slots, kept, dropped, into), (), -1, ())]
+        made = {link.node for link in links}
+        dropped = {k for link in links for k in link.node.operands if k not in made and self._slots[k] in gone}
+        return [(self._chain(links, kept, dropped), (), -1, ())]
 
-    def _target(self, n: TraceTensor, dying: set[TraceTensor]) -> int | None:
-        """The slot of an array that a kernel may write the result of ``n`` to; None for a new array.
+    def _chain(self, links: Sequence[Link], kept: set[TraceTensor], dropped: set[TraceTensor]) -> Chain:
+        """A chain; ``kept`` and ``dropped`` are what it has of its results and what it is the last to read."""
+        return Chain(links, self._slots, kept, dropped)
+
+    def _targets(self, n: TraceTensor, dying: set[TraceTensor], into: Into) -> tuple[int, ...]:
+        """The slots of the scratch arrays, and of the array that a kernel writes the result of ``n`` to.
 
         Args:
             n: the node.
             dying: operands whose arrays nothing reads after it.
+            into: how its kernel writes into an array.
+
+        Returns:
+            Nothing for a new array.
         """
         for k in dying:
-            if k.type is n.type:
-                return self._slots[k]
-        return None
-
-    def _place(self, n: TraceTensor) -> int | None:
-        """The slot of an array that is there for the result of ``n`` alone."""
-        return None
+            if into.over and k.type is n.type:
+                return (self._slots[k],)
+        return ()
 
     def _region(self, n: RegionNode) -> Step:
         """The step that runs an op with regions: it reads and writes slots itself."""
@@ -225,8 +234,7 @@ class Plan:
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results for these input arrays, which are not written to."""
-        with np.errstate(all="ignore"):
-            return self.run(arrays)
+        return silent().run(self.run, arrays)
 
 
 def _continues(n: TraceTensor, after: TraceTensor) -> bool:
@@ -254,27 +262,6 @@ def execute(steps: Sequence[Step], v: list[Any]) -> None:
 # ---- regions ------------------------------------------------------------------------------------
 
 Runner = Callable[[list[Any]], list[Any]]
-
-
-def writable_carries(body: Body, lead: int, count: int) -> list[int]:
-    """The carries that a body may write to: read by ops that make new arrays and, last, one put that makes the next."""
-    found = []
-    for k in range(count):
-        arg, out = body.args[lead + k], body.outs[k]
-        uses = [n for n in body.nodes if arg in n.operands]
-        if (
-            uses
-            and uses[-1] is out
-            and out.op in WRITERS
-            and out.operands[0] is arg
-            and arg not in out.operands[1:]
-            and not any(isinstance(n, RegionNode) or n.op.may_alias for n in uses[:-1])
-            and list(body.outs).count(out) == 1
-            and not any(out in n.operands for n in body.nodes)
-            and arg not in body.outs
-        ):
-            found.append(k)
-    return found
 
 
 def moves(sources: Sequence[int], targets: Sequence[int]) -> Callable[[list[Any]], None] | None:
@@ -324,16 +311,23 @@ def _fori_runner(n: RegionNode, plan: Plan) -> Runner:
     counter, *carried = part.inputs[: 1 + count]
     advance = moves(outputs, carried)
     used = any(body.args[0] in m.operands for m in body.nodes) or body.args[0] in body.outs
+    python = PythonLoop(n)
 
     def run(operands: list[Any]) -> list[Any]:
+        if python.function is not None:
+            return python.function(operands, lower)
+        wait = python.wait
         for k in writable:
             operands[k] = np.array(operands[k])
         v = part.frame(operands, 1)
-        for i in counters(lower, upper) if used else range(lower, upper):
+        for done, i in enumerate(counters(lower, upper) if used else range(lower, upper)):
+            if done == wait:
+                return python.written()([*(v[i] for i in carried), *operands[count:]], lower + done)
             v[counter] = i
             execute(steps, v)
             if advance is not None:
                 advance(v)
+        python.wait = max(wait - (upper - lower), 0)
         return [v[i] for i in carried]
 
     return run
@@ -359,19 +353,28 @@ def _while_runner(n: RegionNode, plan: Plan) -> Runner:
         if a in test.outs or any(a in m.operands for m in test.nodes)
     ]
     (going,) = tested.outputs
+    python = PythonLoop(n)
 
     def run(operands: list[Any]) -> list[Any]:
+        if python.function is not None:
+            return python.function(operands, None)
+        wait = python.wait
         for k in writable:
             operands[k] = np.array(operands[k])
         u, v = tested.frame(operands), part.frame(operands)
         execute(tested.steps, u)
+        done = 0
         while u[going]:
+            if done == wait:
+                return python.written()([*(v[i] for i in carried), *operands[count:]], None)
+            done += 1
             execute(steps, v)
             if advance is not None:
                 advance(v)
             for s, t in read:
                 u[t] = v[s]
             execute(tested.steps, u)
+        python.wait = max(wait - done, 0)
         return [v[i] for i in carried]
 
     return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -67,6 +67,17 @@ class ShapeDtype:
     def dtype(self) -> Any:
         return self._type.dtype
 
+    def _no_values(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} is a placeholder without values, for lower; pass an array here{errors.at_user_line()}"
+        )
+
+    #: Asked for by ops, and where a program is about to run.
+    traced = data = property(_no_values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShapeDtype, (self.shape, self.dtype)
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"ShapeDtype is immutable; cannot set {name!r}")
 
@@ -83,8 +94,10 @@ class ShapeDtype:
 # ---- arguments ------------------------------------------------------------------------------------
 
 
-def array_leaf(x: Any) -> Any:
+def array_leaf(x: Any, what: str = "", owner: object = None) -> Any:
     """An array-like leaf as a value; a Python number or placeholder as it is.
+
+    Messages call it ``what``, or an argument of ``owner``.
 
     Raises:
         TypeError: for leaves that are none of these.
@@ -96,8 +109,11 @@ def array_leaf(x: Any) -> Any:
         return dispatch.hooks.eager.asarray(x)
     if isinstance(x, (int, float)) or dispatch.is_value(x):
         return x
+    got = f"got {x!r} of type {type(x).__name__}"
+    if what:
+        raise TypeError(f"{what} must be an array or a number, {got}{errors.at_user_line()}")
     raise TypeError(
-        f"arguments must be arrays, Python numbers or pytrees of them, got {x!r} of type {type(x).__name__}; "
+        f"{tree.named(owner)}arguments must be arrays, Python numbers or pytrees of them, {got}; "
         f"mark other arguments static in jit, or close over them{errors.at_user_line()}"
     )
 
@@ -106,7 +122,7 @@ _SINGLE: Final = (float, int, np.ndarray, np.generic)
 
 
 class Arguments:
-    """Positional arguments, flattened one by one.
+    """Positional arguments, flattened one by one; messages name the ``owner`` whose arguments they are.
 
     Attributes:
         leaves: the flat leaves, arrays converted.
@@ -116,7 +132,7 @@ class Arguments:
 
     __slots__ = ("leaves", "spans", "treedefs")
 
-    def __init__(self, args: Sequence[Any]) -> None:
+    def __init__(self, args: Sequence[Any], owner: object = None) -> None:
         leaves: list[Any] = []
         treedefs: list[Any] = []
         spans: list[range] = []
@@ -126,16 +142,22 @@ class Arguments:
                 leaves.append(a)
                 treedefs.append(None)
             elif isinstance(a, _SINGLE) or dispatch.is_value(a):
-                leaves.append(array_leaf(a))
+                leaves.append(array_leaf(a, owner=owner))
                 treedefs.append(None)
             else:
-                flat, treedef = tree.flatten_args(a)
-                leaves.extend([array_leaf(x) for x in flat])
+                flat, treedef = tree.flatten_args(a, owner)
+                leaves.extend([array_leaf(x, owner=owner) for x in flat])
                 treedefs.append(treedef)
             spans.append(range(start, len(leaves)))
         self.leaves = leaves
         self.treedefs = tuple(treedefs)
         self.spans = spans
+
+    def replaced(self, leaves: Sequence[Any]) -> Arguments:
+        """Other leaves in the same structure, without making the containers, which may refuse stand-ins for arrays."""
+        other = object.__new__(Arguments)
+        other.leaves, other.treedefs, other.spans = list(leaves), self.treedefs, self.spans
+        return other
 
     def rebuild(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments with other leaves in place."""
@@ -151,6 +173,10 @@ class Arguments:
         for x in self.leaves:
             if not isinstance(x, (int, float)):
                 yield x.type
+
+    def arrays(self) -> list[Any]:
+        """The NumPy arrays of the leaves that are Tensors, in order."""
+        return [x.data for x in self.leaves if not isinstance(x, (int, float))]
 
     def key(self) -> tuple[Any, ...]:
         """The signature: structure, types and, where a leaf is a Python number, its exact value."""
@@ -193,10 +219,9 @@ def input_names(fun: Callable[..., Any], args: Arguments, labels: Sequence[int |
             root = positional[label]
         else:
             root = f"{rest}/{label - len(positional)}"
-        leaves = [args.leaves[k] for k in span]
-        skeleton = args.rebuild_one(i, [0.0] * len(leaves))
-        for (path, _), leaf in zip(tree.flatten_with_path(skeleton)[0], leaves, strict=True):
-            if not isinstance(leaf, (int, float)):
+        treedef = args.treedefs[i]
+        for path, k in zip([()] if treedef is None else treedef.paths(), span, strict=True):
+            if not isinstance(args.leaves[k], (int, float)):
                 names.append("/".join([root, *map(str, path)]))
     return names
 
@@ -224,6 +249,12 @@ class ResultTree:
                 self.leaves.append(Output(len(self.outputs)))
                 self.outputs.append(x)
             else:
+                if x.__class__ not in _PLAIN_LEAVES and _holds_traced(x):
+                    raise TypeError(
+                        f"the traced function returns traced arrays in a {type(x).__qualname__}, which is no pytree; "
+                        "return a plain dict, list or tuple, or register the class with quabla.tree.register or "
+                        f"register_dataclass{errors.at_user_line()}"
+                    )
                 self.leaves.append(x)
 
     def rebuild(self, outputs: Sequence[Any]) -> Any:
@@ -231,6 +262,23 @@ class ResultTree:
         if self.treedef is None:
             return outputs[0]
         return self.treedef.unflatten([outputs[x.index] if x.__class__ is Output else x for x in self.leaves])
+
+
+#: Common leaves of results that hold nothing.
+_PLAIN_LEAVES: Final = frozenset({Tensor, float, int, bool, str, np.ndarray})
+
+
+def _holds_traced(x: Any) -> bool:
+    """Whether a container that is no pytree, or a dataclass instance, holds a traced value."""
+    if x.__class__ is TraceTensor:
+        return True
+    if isinstance(x, dict):
+        return any(map(_holds_traced, x.values()))
+    if isinstance(x, (list, tuple, set, frozenset)):
+        return any(map(_holds_traced, x))
+    return hasattr(x.__class__, "__dataclass_fields__") and any(
+        _holds_traced(getattr(x, name, None)) for name in x.__class__.__dataclass_fields__
+    )
 
 
 class Output:

@@ -12,6 +12,7 @@ from quabla.tracing.graph import TraceTensor
 from quabla.tracing.trace import Arguments, array_leaf, nested, trace
 from quabla.transforms import reverse
 from quabla.transforms.staging import Transformed, shown
+from quabla.transforms.wrapper import static_positions
 
 __all__ = ["Grad", "ValueAndGrad", "check_argnums", "differentiable_args", "grad", "tree_of_arrays", "value_and_grad"]
 
@@ -22,12 +23,10 @@ def check_argnums(transform: str, argnums: int | Sequence[int]) -> tuple[int, ..
     Raises:
         TypeError: for anything but ints.
     """
-    nums = (argnums,) if isinstance(argnums, int) and not isinstance(argnums, bool) else argnums
-    if not isinstance(nums, (tuple, list)) or any(not isinstance(i, int) or isinstance(i, bool) for i in nums):
-        raise TypeError(f"{transform}: argnums must be an int or a sequence of ints, got {argnums!r}")
+    nums = static_positions(f"{transform}: argnums", argnums)
     if not nums:
         raise ValueError(f"{transform}: argnums must name at least one argument")
-    return tuple(nums)
+    return nums
 
 
 def differentiable_args(transform: str, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple[list[Any], list[int]]:
@@ -46,24 +45,26 @@ def differentiable_args(transform: str, args: Sequence[Any], argnums: tuple[int,
         if k in positions:
             raise ValueError(f"{transform}: argnums {argnums} name an argument twice")
         positions.append(k)
-        out[k] = tree_of_arrays(args[k])
+        out[k] = tree_of_arrays(args[k], transform)
     return out, positions
 
 
-def tree_of_arrays(x: Any) -> Any:
-    """A pytree with every leaf an array; Python numbers become float64 (bool: bool_) arrays.
+def tree_of_arrays(x: Any, owner: object) -> Any:
+    """An argument of ``owner``, a pytree, with every leaf an array; Python numbers become float64 (bool: bool_) arrays.
 
     Raises:
         TypeError: for leaves that are neither.
     """
     if dispatch.is_value(x):
         return x
-    leaves, treedef = tree.flatten_args(x)
-    return treedef.unflatten([_as_array(leaf) for leaf in leaves])
+    if isinstance(x, (int, float)):
+        return dispatch.hooks.eager.asarray(x)
+    leaves, treedef = tree.flatten_args(x, owner)
+    return treedef.unflatten([_as_array(leaf, owner) for leaf in leaves])
 
 
-def _as_array(x: Any) -> Any:
-    x = array_leaf(x)
+def _as_array(x: Any, owner: object) -> Any:
+    x = array_leaf(x, owner=owner)
     return dispatch.hooks.eager.asarray(x) if isinstance(x, (int, float)) else x
 
 
@@ -76,7 +77,7 @@ class ValueAndGrad(Transformed):
 
     def __init__(self, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool) -> None:
         self._argnums = check_argnums(self.transform, argnums)
-        self._single = isinstance(argnums, int)
+        self._single = not isinstance(argnums, Sequence)
         self._has_aux = bool(has_aux)
         super().__init__(fun)
 
@@ -108,7 +109,7 @@ class ValueAndGrad(Transformed):
 
     def emit(self, args: Sequence[Any]) -> Any:
         args, positions = differentiable_args(self.transform, args, self._argnums)
-        flat = Arguments(args)
+        flat = Arguments(args, self)
         traced = trace(self._fun, flat, lambda built: self._value(self._fun(*built)))
         body, env, nodes = nested(traced, flat)
         chosen = [nodes[k] for i in positions for k in flat.spans[i]]

@@ -9,7 +9,7 @@ from quabla.ops.dispatch import Value, apply
 from quabla.ops.elementwise import WHERE
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import RESHAPE
-from quabla.tracing.graph import CALL, COND, FORI, Body, RegionNode, current_graph
+from quabla.tracing.graph import CALL, COND, FORI, Body, RegionNode, TraceTensor, current_graph
 from quabla.tracing.regions import branch, fori, while_
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import inline
@@ -21,6 +21,16 @@ Pull = Callable[[Sequence[Tangent]], list[Tangent]]
 def run(body: Body, values: Sequence[Value]) -> list[Value]:
     """Emit a closed body at its arguments."""
     return inline(body, dict(zip(body.args, values, strict=True)))
+
+
+def part(body: Body, outs: Sequence[TraceTensor]) -> Body:
+    """What of a body some of its values depend on."""
+    needed, nodes = set(outs), []
+    for n in reversed(body.nodes):
+        if not needed.isdisjoint(n.results if isinstance(n, RegionNode) else (n,)):
+            needed.update(n.operands)
+            nodes.append(n)
+    return Body(body.args, nodes[::-1], outs)
 
 
 def filled(tangents: Sequence[Tangent], like: Sequence[Value]) -> list[Value]:

@@ -18,6 +18,7 @@ from quabla.transforms import batching, reverse
 from quabla.transforms.bodies import Pull, chosen, emit, filled, spread
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import Env, inline
+from quabla.transforms.stopping import emit_stopped
 
 __all__ = ["CallRule", "Residuals", "TangentRule", "VjpRule", "mapped_call", "over_lanes", "reverse_only"]
 
@@ -61,6 +62,13 @@ class CallRule:
     ) -> tuple[list[Value], list[bool]]:
         """Emit the call over a mapped axis."""
         raise NotImplementedError
+
+    def stopped(self, count: int) -> CallRule | None:
+        """The rule of the call, of ``count`` operands, with a last one more: where that is False, no while loop runs.
+
+        None where every loop ends by itself.
+        """
+        return None
 
 
 def reverse_only(body: Body) -> bool:
@@ -163,6 +171,53 @@ class VjpRule(CallRule):
         self, n: RegionNode, operands: Sequence[Value], mapped: Sequence[bool], size: int
     ) -> tuple[list[Value], list[bool]]:
         return mapped_call(BatchedVjp(self, mapped, size), n, operands, mapped, size, every=True)
+
+    def stopped(self, count: int) -> CallRule:
+        return StoppedVjp(self, count)
+
+
+class StoppedVjp(VjpRule):
+    """A rule in a branch: where the last operand is False, its while loops do not run."""
+
+    __slots__ = ("_rule",)
+
+    def __init__(self, rule: VjpRule, count: int) -> None:
+        super().__init__(rule.name, count + 1)
+        self._rule = rule
+
+    def linearize(self, operands: Sequence[Value]) -> tuple[list[Value], Residuals]:
+        *values, taken = operands[: self.count]
+        kept: list[Residuals] = []
+        counts: list[int] = []
+
+        def forward(inner: list[Value]) -> list[Value]:
+            outs, residuals = self._rule.linearize(inner)
+            kept.append(residuals)
+            counts.append(len(outs))
+            return [*outs, *residuals.values]
+
+        found = emit_stopped(values, taken, forward)
+        count = counts[0]
+        return found[:count], Residuals(
+            [*found[count:], taken], lambda res, cts: self._backward(kept[0].back, res, cts)
+        )
+
+    def _backward(
+        self,
+        back: Callable[[Sequence[Value], Sequence[Value]], list[Tangent]],
+        residuals: Sequence[Value],
+        cts: Sequence[Value],
+    ) -> list[Tangent]:
+        *kept, taken = residuals
+        present: list[bool] = []
+
+        def backward(inner: list[Value]) -> list[Value]:
+            found = back(inner[: len(kept)], inner[len(kept) :])
+            present.extend(x is not None for x in found)
+            return [x for x in found if x is not None]
+
+        found = spread(emit_stopped([*kept, *cts], taken, backward), present)
+        return [*found, *[None] * (self.count - len(found))]
 
 
 class BatchedVjp(VjpRule):
@@ -307,6 +362,31 @@ class TangentRule(CallRule):
         self, n: RegionNode, operands: Sequence[Value], mapped: Sequence[bool], size: int
     ) -> tuple[list[Value], list[bool]]:
         return mapped_call(BatchedTangent(self, mapped, size), n, operands, mapped, size, every=True)
+
+    def stopped(self, count: int) -> CallRule:
+        return StoppedTangent(self, count)
+
+
+class StoppedTangent(TangentRule):
+    """A rule in a branch: where the last operand is False, its while loops do not run."""
+
+    __slots__ = ("_rule",)
+
+    def __init__(self, rule: TangentRule, count: int) -> None:
+        super().__init__(rule.name, count + 1)
+        self._rule = rule
+
+    def tangent(self, operands: Sequence[Value], tangents: Sequence[Tangent]) -> list[Tangent]:
+        *values, taken = operands[: self.count]
+        moving = [t is not None for t in tangents[: len(values)]]
+        present: list[bool] = []
+
+        def tangent(inner: list[Value]) -> list[Value]:
+            found = self._rule.tangent(inner[: len(values)], spread(inner[len(values) :], moving))
+            present.extend(x is not None for x in found)
+            return [x for x in found if x is not None]
+
+        return spread(emit_stopped([*values, *chosen(tangents[: len(values)], moving)], taken, tangent), present)
 
 
 class BatchedTangent(TangentRule):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -25,7 +24,8 @@ from quabla.tracing.trace import Arguments, ResultTree
 from quabla.transforms.call_rules import Residuals, TangentRule, VjpRule
 from quabla.transforms.forward import Tangent
 from quabla.transforms.inline import inline
-from quabla.transforms.staging import check_callable, function_name, leaves_like, shown
+from quabla.transforms.staging import leaves_like, shown
+from quabla.transforms.wrapper import Wrapper, check_callable, static_positions
 
 __all__ = ["CustomJvp", "CustomVjp", "custom_jvp", "custom_vjp"]
 
@@ -52,33 +52,20 @@ class Like:
         self.weak: bool = value.weak
 
 
-class CustomFunction:
-    """A function with a derivative of its own; what ``custom_vjp`` and ``custom_jvp`` share.
+@errors.hides_library_frames_in_methods
+class CustomFunction(Wrapper):
+    """A function with a derivative of its own; what ``custom_vjp`` and ``custom_jvp`` share."""
 
-    Attributes:
-        fun: the plain function.
-    """
-
-    __slots__ = ("__weakref__", "_nondiff", "fun")
-
-    transform: str
+    __slots__ = ("_nondiff",)
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int]) -> None:
-        check_callable(fun, self.transform)
-        nums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
-        if not isinstance(nums, (tuple, list)) or any(isinstance(i, bool) or not isinstance(i, int) for i in nums):
-            raise TypeError(
-                f"{self.transform}: nondiff_argnums must be an int or a sequence of ints, got {nondiff_argnums!r}"
-            )
-        self.fun = fun
-        self._nondiff = tuple(nums)
+        super().__init__(fun)
+        self._nondiff = static_positions(f"{self.transform}: nondiff_argnums", nondiff_argnums)
 
-    def __repr__(self) -> str:
-        return f"{self.transform}({function_name(self.fun)})"
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind like a function, so that methods can have rules."""
-        return self if instance is None else MethodType(self, instance)
+    @property
+    def fun(self) -> Callable[..., Any]:
+        """The plain function."""
+        return self._fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -90,9 +77,9 @@ class CustomFunction:
         if not dispatch.emitters.graphs:
             return self._checked_plain(self.fun(*args))
         try:
-            flat = Arguments(split.differentiable)
+            flat = Arguments(split.differentiable, self)
         except TypeError as e:
-            raise TypeError(f"{self!r}: {e}, or name them in nondiff_argnums") from None
+            raise TypeError(f"{e}, or name them in nondiff_argnums") from None
         arrays = [x for x in flat.leaves if not isinstance(x, (int, float))]
         if not any(x.traced for x in arrays):
             result = self._checked_plain(self.fun(*args))
@@ -188,7 +175,7 @@ class CustomFunction:
 
     def fail(self, rule: str, problem: str) -> NoReturn:
         """Raise TypeError for what a rule returned."""
-        raise TypeError(f"{self!r}: {rule} {problem}{errors.at_user_line()}")
+        raise TypeError(f"{self!r}: {rule} {problem}{errors.at_user_line()}") from None
 
     def derivative(self, rule: str, what: str, x: Any, to: TensorType) -> Tangent:
         """A tangent or cotangent that a rule returned, checked against its type; None is a zero."""
@@ -284,6 +271,7 @@ class Signature:
 # ---- custom_vjp -------------------------------------------------------------------------------------
 
 
+@errors.hides_library_frames_in_methods
 class CustomVjp(CustomFunction):
     """A function whose reverse mode the user writes."""
 
@@ -407,6 +395,7 @@ class _UserVjp(VjpRule):
 # ---- custom_jvp -------------------------------------------------------------------------------------
 
 
+@errors.hides_library_frames_in_methods
 class CustomJvp(CustomFunction):
     """A function whose forward mode the user writes."""
 
@@ -424,7 +413,8 @@ class CustomJvp(CustomFunction):
         Args:
             rule: called as ``rule(*nondiff, primals, tangents)`` with tuples of the differentiable arguments and of their
                 tangents; returns ``(out, tangent)``. The tangent must be linear in ``tangents``: reverse mode
-                transposes it. Arguments that do not move have zero tangents; those that are no float arrays, None.
+                transposes it. Arguments that do not move have zero tangents, numbers too; bools and arrays that are
+                no float arrays have None.
 
         Returns:
             ``rule``, so that this can be a decorator.
@@ -471,7 +461,7 @@ class _UserJvp(TangentRule):
             ]
             rest = iter(moved)
             leaves = [
-                next(rest) if isinstance(x, Like) else 0.0 if isinstance(x, float) else None for x in call.args.leaves
+                next(rest) if isinstance(x, Like) else None if x.__class__ is bool else 0.0 for x in call.args.leaves
             ]
             pair = rule(*call.split.nondiff, tuple(rebuilt(call.args, primals)), tuple(call.args.rebuild(leaves)))
             if not isinstance(pair, tuple) or len(pair) != 2:

@@ -7,6 +7,7 @@ from typing import Any
 
 from quabla import errors
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.rules import zeros
 from quabla.ops.types import TensorType
 from quabla.tracing.engines import engine_for
@@ -15,7 +16,8 @@ from quabla.tracing.trace import Arguments, Output, ResultTree, array_leaf, nest
 from quabla.transforms import forward, reverse
 from quabla.transforms.autodiff import tree_of_arrays
 from quabla.transforms.inline import inline
-from quabla.transforms.staging import captured_array, check_callable, function_name, leaves_like, run_once, shown
+from quabla.transforms.staging import captured_array, leaves_like, run_once, shown
+from quabla.transforms.wrapper import check_callable, function_name
 
 __all__ = ["VjpFunction", "jvp", "vjp"]
 
@@ -49,7 +51,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
             raise TypeError(f"jvp: {name} must be a tuple or a list, got {type(given).__name__}")
     if len(primals) != len(tangents):
         raise ValueError(f"jvp: {len(primals)} primals but {len(tangents)} tangents")
-    args = Arguments([tree_of_arrays(p) for p in primals])
+    args = Arguments([tree_of_arrays(p, "jvp") for p in primals])
     directions = _tangent_leaves(args, tangents)
     moving = [i for i, t in enumerate(directions) if t is not None]
 
@@ -76,11 +78,11 @@ def _tangent_leaves(args: Arguments, tangents: Sequence[Any]) -> list[Any]:
 
 def _tangent(i: int, primal: Any, t: Any) -> Any:
     """One tangent, checked against its primal."""
-    v = array_leaf(t)
+    v = array_leaf(t, f"jvp: tangents[{i}]")
     if isinstance(v, (int, float)):
         if primal.type.shape != ():
             raise TypeError(f"jvp: tangents[{i}] has the number {v} where the primal is {primal.type}")
-        return dispatch.hooks.eager.wrap(float(v), primal.type)
+        return wrap(float(v), primal.type)
     if v.type is not primal.type:
         raise TypeError(f"jvp: tangents[{i}] has {v.type} where the primal is {primal.type}{errors.at_user_line()}")
     return v
@@ -139,14 +141,16 @@ class VjpFunction:
         return f"vjp({self._name})"
 
     @errors.hiding_library_frames
-    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        """The cotangents of the primals.
+    def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
+        """The cotangents of the primals, for one cotangent of the result.
 
         Raises:
             ValueError: a cotangent of another structure than the result.
             TypeError: a cotangent of another shape or dtype.
         """
-        cts = iter(self._run(self._seeds(cotangent)))
+        if len(cotangents) != 1:
+            raise TypeError(f"{self!r}: takes one cotangent, of the structure of the result, got {len(cotangents)}")
+        cts = iter(self._run(self._seeds(cotangents[0])))
         out = []
         for i, span in enumerate(self._args.spans):
             leaves = [next(cts) if self._args.leaves[k].type.dtype.is_float else None for k in span]
@@ -166,11 +170,11 @@ class VjpFunction:
         ]
 
     def _seed(self, x: Any, type: TensorType) -> Any:
-        v = array_leaf(x)
+        v = array_leaf(x, f"{self!r}: the cotangent")
         if isinstance(v, (int, float)):
             if type.shape != ():
                 raise TypeError(f"{self!r}: the cotangent is the number {v} where the result is {type}")
-            return dispatch.hooks.eager.wrap(float(v), type)
+            return wrap(float(v), type)
         if v.type is not type:
             raise TypeError(f"{self!r}: the cotangent is {v.type} where the result is {type}{errors.at_user_line()}")
         return v
@@ -201,8 +205,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         (Tensor(3., dtype=float64), Tensor(2., dtype=float64))
     """
     check_callable(fun, "vjp")
-    args = Arguments([tree_of_arrays(p) for p in primals])
     name = function_name(fun)
+    args = Arguments([tree_of_arrays(p, f"vjp({name})") for p in primals])
     parts: list[ResultTree] = []
 
     def call(built: list[Any]) -> Any:
@@ -226,6 +230,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
             raise ValueError(f"vjp({name}): no result is a float array that depends on the arguments")
 
         def emit(seeds: Sequence[Any]) -> list[Any]:
+            if not dispatch.emitters.graphs:
+                raise errors.TracerError(
+                    f"vjp({name}): the function for cotangents was made in a trace that has ended; call it in the traced "
+                    "function, or make it outside"
+                )
             into = current_graph()
             given = iter(seeds)
             full = [into.lift(next(given)) if t.dtype.is_float else None for t in types]
@@ -253,7 +262,6 @@ def _run_forward(args: Arguments, linearize: Callable[[Arguments], Any]) -> tupl
         with back:
             back.finish(emit(back.args))
         graph.finish([*outs, *back.captures])
-    wrap = dispatch.hooks.eager.wrap
     captured = [captured_array(x) for x in graph.captures]
     arrays = engine_for(graph)([*(x.data for x in args.leaves), *captured])
     values = [wrap(a, o.type) for a, o in zip(arrays, graph.outs, strict=True)]

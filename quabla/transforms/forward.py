@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from quabla.ops.dispatch import Value, apply
 from quabla.ops.masking import sum_of
@@ -71,6 +71,15 @@ def _linear_jvp(op: Op, operands: tuple[Value, ...], tangents: Sequence[Tangent]
     return total
 
 
+def recognized(body: Body, active: Iterable[TraceTensor]) -> Body:
+    """A body to differentiate, with calls of their own rules for what its ops have no derivative of but it has."""
+    if not any(isinstance(n, TraceTensor) and n.op.recognized for n in body.nodes):
+        return body
+    from quabla.transforms.recognition import with_matrix_functions
+
+    return with_matrix_functions(body, set(active))
+
+
 def jvp(body: Body, env: Env, dot: dict[TraceTensor, Value]) -> tuple[list[Value], list[Tangent]]:
     """Emit a body and its tangents.
 
@@ -83,6 +92,7 @@ def jvp(body: Body, env: Env, dot: dict[TraceTensor, Value]) -> tuple[list[Value
         The results and their tangents.
     """
     graph = current_graph()
+    body = recognized(body, dot)
     for n in body.nodes:
         graph.location = n._loc
         operands = tuple([env[k] for k in n.operands])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.rules import zeros
 from quabla.ops.shaping import BROADCAST, RESHAPE, TRANSPOSE
 from quabla.ops.types import TensorType
@@ -31,7 +32,7 @@ class Jacobian(Transformed):
 
     def __init__(self, fun: Callable[..., Any], argnums: int | Sequence[int]) -> None:
         self._argnums = check_argnums(self.transform, argnums)
-        self._single = isinstance(argnums, int)
+        self._single = not isinstance(argnums, Sequence)
         super().__init__(fun)
 
     def prepare(self, args: tuple[Any, ...]) -> Sequence[Any]:
@@ -39,7 +40,7 @@ class Jacobian(Transformed):
 
     def emit(self, args: Sequence[Any]) -> Any:
         args, positions = differentiable_args(self.transform, args, self._argnums)
-        flat = Arguments(args)
+        flat = Arguments(args, self)
         traced = trace(self._fun, flat)
         body, env, nodes = nested(traced, flat)
         chosen = [nodes[k] for i in positions for k in flat.spans[i]]
@@ -104,7 +105,7 @@ def _along_basis(make: Callable[[Any], list[Any]], seed: TensorType) -> tuple[li
 def _unit_tensors(type: TensorType) -> Any:
     """The unit tensors of a type, stacked along a new first axis."""
     units = np.eye(type.size, dtype=type.dtype.numpy).reshape(type.size, *type.shape)
-    return dispatch.hooks.eager.wrap(units, type.with_shape(units.shape))
+    return wrap(units, type.with_shape(units.shape))
 
 
 def _spread(x: Any, mapped: bool, size: int) -> Any:
@@ -166,7 +167,7 @@ class Hessian(Transformed):
     def __init__(self, fun: Callable[..., Any], argnums: int | Sequence[int]) -> None:
         nums = check_argnums(self.transform, argnums)
         super().__init__(fun)
-        which = nums[0] if isinstance(argnums, int) else nums
+        which = nums if isinstance(argnums, Sequence) else nums[0]
         self._jacobian = _ForwardJacobian(Grad(fun, which, False), which)
 
     def prepare(self, args: tuple[Any, ...]) -> Sequence[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from quabla.dtypes import bool_
 from quabla.ops.casting import STOP_GRADIENT
@@ -13,11 +12,11 @@ from quabla.ops.elementwise import WHERE
 from quabla.ops.reductions import MAX
 from quabla.ops.rules import with_mapped_axis, zeros
 from quabla.ops.types import tensor_type
-from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, current_graph
+from quabla.tracing.graph import CALL, COND, FORI, Body, RegionNode
 from quabla.tracing.regions import branch, depends, fori, while_
 from quabla.transforms import batching
-from quabla.transforms.bodies import chosen, emit, rebuilt, select
-from quabla.transforms.inline import Env
+from quabla.transforms.bodies import chosen, select
+from quabla.transforms.stopping import has_while, stopped
 
 __all__ = ["node_batch"]
 
@@ -118,8 +117,8 @@ def _cond_batch(
     spread_out = [with_mapped_axis(x, m, size) for x, m in zip(values, mapped[1:], strict=True)]
     every = [True] * len(n.results)
     regions, taken = n.regions, ((), ())
-    if not lanes and any(_has_while(b.nodes) for b in regions):
-        regions = tuple(map(_stopped, regions))
+    if not lanes and any(has_while(b.nodes) for b in regions):
+        regions = tuple(map(stopped, regions))
         no, yes = (full(tensor_type((), bool_), x) for x in (False, True))
         taken = ((pred,), (apply(WHERE, (pred, no, yes)),))
     bodies = [
@@ -127,42 +126,3 @@ def _cond_batch(
         for b, t in zip(regions, taken, strict=True)
     ]
     return branch(pred, bodies[0], bodies[1], lanes + 1), every
-
-
-def _has_while(nodes: Sequence[Any]) -> bool:
-    """Whether a while loop stands among nodes or in their regions."""
-    return any(n.op is WHILE or any(_has_while(b.nodes) for b in n.regions) for n in nodes if n.__class__ is RegionNode)
-
-
-def _stopped(body: Body) -> Body:
-    """A branch with a last argument, whether it is the one taken: where it is not, its while loops do not run.
-
-    A lane must not wait for a loop that only its other branch would end.
-    """
-    graph = Graph([*(a.type for a in body.args), tensor_type((), bool_)])
-    graph.location = current_graph().location
-    with graph:
-        *values, taken = graph.args
-        graph.finish(_stop(body, values, taken))
-    return graph.body()
-
-
-def _stop(body: Body, arguments: Sequence[Value], taken: Value) -> list[Value]:
-    graph = current_graph()
-    env: Env = dict(zip(body.args, arguments, strict=True))
-    for n in body.nodes:
-        graph.location = n._loc
-        operands = [env[k] for k in n.operands]
-        if not isinstance(n, RegionNode):
-            env[n] = graph.emit(n.op, tuple(operands), n.params)
-            continue
-        if n.op is CALL or not _has_while([n]):
-            outs = emit(n, operands)
-        else:
-            no = full(tensor_type((), bool_), False)
-            outs = rebuilt(
-                n, operands, lambda b, xs: _stop(b, xs, taken), lambda going, no=no: apply(WHERE, (taken, going, no))
-            )
-        env.update(zip(n.results, outs, strict=True))
-    graph.location = None
-    return [env[k] for k in body.outs]

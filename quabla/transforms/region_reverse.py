@@ -11,7 +11,8 @@ differentiation, Optimization Methods and Software 1 (1992), for the trade of re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final
 
 from quabla import errors
@@ -23,8 +24,10 @@ from quabla.ops.rules import zeros
 from quabla.tracing.graph import CALL, COND, FORI, WHILE, Body, Graph, RegionNode, TraceTensor
 from quabla.tracing.regions import INDEX, branch, depends, fori, while_
 from quabla.transforms import reverse
-from quabla.transforms.bodies import Pull, chosen, emit, filled, holds_call, run, spread
+from quabla.transforms.bodies import Pull, chosen, emit, filled, holds_call, part, run, spread
 from quabla.transforms.forward import Tangent, add_tangents
+from quabla.transforms.stacks import put_of, stacks, without
+from quabla.transforms.tapes import Tape
 
 __all__ = ["node_vjp"]
 
@@ -55,22 +58,30 @@ def node_vjp(
             f"while_loop{errors.at(n._loc)}: reverse mode needs a bound on the number of iterations; give max_steps, use "
             "forward mode (jvp), or fori_loop with a mask"
         )
+    stacked = stacks(n, operands, which)
     block = _block_length(n)
     if block:
-        return _nested_vjp(_blocked(n, block), operands, which)
-    return _taped_vjp(n, operands, which, active)
+        return _nested_vjp(_blocked(n, block), operands, which, stacked)
+    return _taped_vjp(n, operands, which, active, stacked=stacked)
 
 
-def _nested_vjp(nodes: tuple[RegionNode, RegionNode | None], operands: Sequence[Value], which: Sequence[bool]) -> Any:
+def _nested_vjp(
+    nodes: tuple[RegionNode, RegionNode | None],
+    operands: Sequence[Value],
+    which: Sequence[bool],
+    stacked: Sequence[int],
+) -> Any:
     """The vjp of a loop over blocks followed by the loop over the rest."""
     first, rest = nodes
     count = len(first.results)
     captured, captured_which = operands[count:], which[count:]
-    outs, active, pull = _loop_vjp(first, operands, which, _loop_vjp)  # a block keeps all of its iterations
+    # A block keeps all of its iterations. Run again, it has nothing to add to the stacks.
+    again = partial(_loop_vjp, stacked=stacked, stacking=False)
+    outs, active, pull = _loop_vjp(first, operands, which, again)
     if rest is None:
         return outs, active, pull
     after_which = [w or a for w, a in zip(which[:count], active, strict=True)]
-    outs, active, pull_rest = _loop_vjp(rest, [*outs, *captured], [*after_which, *captured_which])
+    outs, active, pull_rest = _loop_vjp(rest, [*outs, *captured], [*after_which, *captured_which], stacked=stacked)
 
     def both(cts: Sequence[Tangent]) -> list[Tangent]:
         late = pull_rest(cts) if pull_rest else [*cts, *[None] * len(captured)]
@@ -80,10 +91,20 @@ def _nested_vjp(nodes: tuple[RegionNode, RegionNode | None], operands: Sequence[
     return outs, active, both
 
 
-def _loop_vjp(n: RegionNode, operands: Sequence[Value], which: Sequence[bool], rule: Any = None) -> Any:
-    """The vjp of a loop with a full tape; ``rule`` is that of the ops with regions in its body."""
+def _loop_vjp(
+    n: RegionNode,
+    operands: Sequence[Value],
+    which: Sequence[bool],
+    rule: Any = None,
+    *,
+    stacked: Collection[int] = (),
+    stacking: bool = True,
+) -> Any:
+    """The vjp of a loop with a full tape; see ``_taped_vjp``."""
     active = [d and r.type.dtype.is_float for d, r in zip(depends(n, which), n.results, strict=True)]
-    return _taped_vjp(n, operands, which, active, rule) if any(active) else (emit(n, operands), active, None)
+    if not any(active):
+        return emit(n, operands), active, None
+    return _taped_vjp(n, operands, which, active, rule, stacked=stacked, stacking=stacking)
 
 
 def _most_steps(n: RegionNode) -> int:
@@ -98,7 +119,8 @@ def _block_length(n: RegionNode) -> int:
     if policy == "full" or steps < 4:
         return 0
     if policy == "auto":
-        row = sum(c.type.size * c.type.dtype.numpy.itemsize for c in n.carries())
+        kept = [c.type for k, c in enumerate(n.carries()) if put_of(n, k) is None]
+        row = sum(t.size * t.dtype.numpy.itemsize for t in kept)
         if steps * row <= FULL_TAPE_BYTES:
             return 0
     length = policy if isinstance(policy, int) else math.isqrt(steps - 1) + 1
@@ -183,44 +205,82 @@ def _primal(body: Body, values: Sequence[Value], which: Sequence[bool], rule: An
 
 
 def _taped_vjp(
-    n: RegionNode, operands: Sequence[Value], which: Sequence[bool], active: list[bool], rule: Any = None
+    n: RegionNode,
+    operands: Sequence[Value],
+    which: Sequence[bool],
+    active: list[bool],
+    rule: Any = None,
+    *,
+    stacked: Collection[int] = (),
+    stacking: bool = True,
 ) -> Any:
+    """The vjp of a loop with a full tape.
+
+    Args:
+        n: the loop.
+        operands: its operands, emitted.
+        which: the operands that are differentiated.
+        active: the results that depend on them.
+        rule: that of the ops with regions in its body; None for their own.
+        stacked: the carries that are stacks (see ``stacks``). Their cotangents come out as they went in.
+        stacking: whether the stacks are among the results that are needed.
+    """
     steps, count, lead = _most_steps(n), len(n.results), n.op.lead
     carries, captured = operands[:count], operands[count:]
     moving = [w and c.type.dtype.is_float for w, c in zip(which[count:], captured, strict=True)]
-    body = n.regions[-1]
-    differentiated = [*[False] * lead, *active, *moving]
-    program, extra = _vjp_program(body, differentiated, active, rule)
-    size = sum(active)
+    whole = n.regions[-1]
+    puts = {k: put for k in stacked if active[k] and (put := put_of(n, k)) is not None}
+    body = without(whole, puts)
+    carried = [a and k not in puts for k, a in enumerate(active)]
+    every = [*[False] * lead, *active, *moving]
+    program, extra = _vjp_program(body, [*[False] * lead, *carried, *moving], active, rule)
+    size = sum(carried)
     # What gets no cotangent from an iteration needs no sum over them.
     cotangents = iter(program.outs[size:])
     moving = [m and next(cotangents).splat != 0.0 for m in moving]
     outs = [*program.outs[:size], *(o for o in program.outs[size:] if o.splat != 0.0)]
     program = Body(program.args, program.nodes, outs)
-    seen = set(program.outs).union(*[m.operands for m in program.nodes])
-    taped = [j for j in range(count) if program.args[lead + j] in seen]
+    places = part(body, [put.operands[2] for put in puts.values()])
+    arguments, seeds = program.args[: len(body.args)], program.args[len(body.args) :][: sum(active)]
+    read = [a for a, b in zip(arguments, body.args, strict=True) if b in set(places.outs)]
+    record = Tape(program, arguments[lead : lead + count], seeds, read)
 
     def step(first: Sequence[Value], row: Value, now: list[Value]) -> list[Value]:
-        tapes = [apply(PUT, (tape, now[j], row), (0,)) for tape, j in zip(now[count:], taped, strict=True)]
-        return [*_primal(body, [*first, *now[:count], *captured], differentiated, rule), *tapes]
+        values = [*first, *now[:count], *captured]
+        kept = record.record([*values, *seeds, *extra])
+        tapes = [apply(PUT, (tape, x, row), (0,)) for tape, x in zip(now[count:], kept, strict=True)]
+        if stacking:
+            return [*_primal(whole, values, every, rule and _loop_vjp), *tapes]
+        outs = _primal(body, values, every, rule and _loop_vjp)
+        return [*(now[k] if k in puts else x for k, x in enumerate(outs)), *tapes]
 
-    blank = [zeros(t.with_shape((steps, *t.shape))) for t in (carries[j].type for j in taped)]
+    blank = [zeros(x.type.with_shape((steps, *x.type.shape))) for x in record.kept]
     outs, ran = _forward(n, [*carries, *blank], captured, step)
     outs, tapes = outs[:count], outs[count:]
 
     def pull(given: Sequence[Tangent]) -> list[Tangent]:
-        seeds = filled(chosen(given, active), chosen(outs, active))
+        given = [*spread(filled(chosen(given, active), chosen(outs, active)), active)]
 
         def back(first: Sequence[Value], row: Value, now: list[Value]) -> list[Value]:
-            stored = {j: apply(TAKE, (tape, row), (0,)) for j, tape in zip(taped, tapes, strict=True)}
-            # Carries that are not taped are not read: their first values stand for them.
-            values = [stored.get(j, carries[j]) for j in range(count)]
-            cts = run(program, [*first, *values, *captured, *now[:size], *extra])
+            kept = [apply(TAKE, (tape, row), (0,)) for tape in tapes]
+            stored = dict(zip(record.kept, kept, strict=True))
+            # Carries that are not kept are not read: their first values stand for them.
+            values = [stored.get(a, x) for a, x in zip(arguments, [*first, *carries, *captured], strict=True)]
+            rows = {
+                k: apply(TAKE, (given[k], place), put.params)
+                for (k, put), place in zip(puts.items(), run(places, values), strict=True)
+            }
+            others = iter(now)
+            cts = [rows[k] if k in rows else next(others) for k in range(count) if active[k]]
+            cts = record.play([*values, *cts, *extra], kept)
             return [*cts[:size], *map(_accumulated, now[size:], cts[size:])]
 
         moved = chosen(captured, moving)
-        cts = _backward(n, [*seeds, *(zeros(x.type) for x in moved)], ran, back)
-        return [*spread(cts[:size], active), *spread(cts[size:], moving)]
+        cts = _backward(n, [*chosen(given, carried), *(zeros(x.type) for x in moved)], ran, back)
+        cts_of_carries = spread(cts[:size], carried)
+        for k in puts:
+            cts_of_carries[k] = given[k]
+        return [*cts_of_carries, *spread(cts[size:], moving)]
 
     return outs, active, pull
 

@@ -8,7 +8,6 @@ compiler's, from finding out that it is the same computation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any, Final
 
 from quabla import errors, tree
@@ -23,7 +22,7 @@ from quabla.transforms import forward, reverse
 from quabla.transforms.bodies import Pull, chosen, emit, spread
 from quabla.transforms.call_rules import CallRule, mapped_call
 from quabla.transforms.forward import Tangent
-from quabla.transforms.staging import check_callable, function_name
+from quabla.transforms.wrapper import Wrapper, static_positions
 
 __all__ = ["Checkpoint", "checkpoint", "remat"]
 
@@ -78,33 +77,29 @@ class Recompute(CallRule):
     ) -> tuple[list[Value], list[bool]]:
         return mapped_call(self, n, operands, mapped, size, every=False)
 
+    def stopped(self, count: int) -> CallRule:
+        return self
+
 
 RECOMPUTE: Final = Recompute("checkpoint", 0)
 
 
-class Checkpoint:
-    """What ``checkpoint`` returns.
+@errors.hides_library_frames_in_methods
+class Checkpoint(Wrapper):
+    """What ``checkpoint`` returns."""
 
-    Attributes:
-        fun: the plain function.
-    """
+    __slots__ = ("_static",)
 
-    __slots__ = ("__weakref__", "_static", "fun")
+    transform = "checkpoint"
 
     def __init__(self, fun: Callable[..., Any], static_argnums: int | Sequence[int]) -> None:
-        check_callable(fun, "checkpoint")
-        nums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
-        if not isinstance(nums, (tuple, list)) or any(isinstance(i, bool) or not isinstance(i, int) for i in nums):
-            raise TypeError(f"checkpoint: static_argnums must be an int or a sequence of ints, got {static_argnums!r}")
-        self.fun = fun
-        self._static = tuple(nums)
+        super().__init__(fun)
+        self._static = static_positions("checkpoint: static_argnums", static_argnums)
 
-    def __repr__(self) -> str:
-        return f"checkpoint({function_name(self.fun)})"
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind like a function, so that methods can be checkpointed."""
-        return self if instance is None else MethodType(self, instance)
+    @property
+    def fun(self) -> Callable[..., Any]:
+        """The plain function."""
+        return self._fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._check(args)
@@ -133,9 +128,9 @@ class Checkpoint:
                 raise TypeError(f"{self!r}: the static argument {k} must not be traced{errors.at_user_line()}")
             static.add(k)
         try:
-            Arguments([a for k, a in enumerate(args) if k not in static])
+            Arguments([a for k, a in enumerate(args) if k not in static], self)
         except TypeError as e:
-            raise TypeError(f"{self!r}: {e}, or name them in static_argnums") from None
+            raise TypeError(f"{e}, or name them in static_argnums") from None
 
 
 def checkpoint(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence[int] = ()) -> Any:

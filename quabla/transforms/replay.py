@@ -95,6 +95,9 @@ class Replay(CallRule):
     ) -> tuple[list[Value], list[bool]]:
         return mapped_call(BatchedReplay(self, mapped, size), n, operands, mapped, size, every=True)
 
+    def stopped(self, count: int) -> CallRule:
+        return self
+
 
 class BatchedReplay(Replay):
     """A rule applied to every lane of a mapped axis, which all results carry."""

@@ -15,7 +15,7 @@ from quabla.ops.registry import Op
 from quabla.ops.rules import as_factor, unbroadcast, zeros
 from quabla.ops.types import Params
 from quabla.tracing.graph import Body, Graph, RegionNode, TraceTensor, build, current_graph
-from quabla.transforms.forward import Tangent, add_tangents, linear_operands
+from quabla.transforms.forward import Tangent, add_tangents, linear_operands, recognized
 from quabla.transforms.inline import Env, results_of
 
 __all__ = ["Pullback", "graph_vjp", "op_vjp", "vjp"]
@@ -130,6 +130,7 @@ def vjp(body: Body, env: Env, wrt: set[TraceTensor], rule: Any = None) -> tuple[
         rule: takes the place of the vjp of every op with regions.
     """
     graph = current_graph()
+    body = recognized(body, wrt)
     tape: list[tuple[Any, Any, list[bool], Any]] = []
     active = set(wrt)
     for n in body.nodes:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from quabla import errors, tree
-from quabla.array import wrap
+from quabla.array import Tensor
 from quabla.ops import dispatch
+from quabla.ops.eager import wrap
 from quabla.ops.types import TensorType
 from quabla.tracing.cache import SignatureCache
 from quabla.tracing.engines import Engine, engine_for
 from quabla.tracing.graph import RegionNode
 from quabla.tracing.plan import Plan
 from quabla.tracing.trace import Arguments, Traced, trace
+from quabla.transforms.wrapper import Wrapper
 
 __all__ = [
+    "Staged",
     "StagedProgram",
     "Transformed",
-    "Wrapper",
-    "check_callable",
-    "function_name",
+    "argument_texts",
     "leaves_like",
     "run_once",
     "shown",
@@ -31,17 +31,6 @@ __all__ = [
 
 #: How many signatures a transformed function other than jit keeps.
 KEPT_TRACES = 64
-
-
-def check_callable(fun: object, transform: str) -> None:
-    """Raise TypeError where ``fun`` cannot be called."""
-    if not callable(fun):
-        raise TypeError(f"{transform}: expected a function, got {fun!r} of type {type(fun).__name__}")
-
-
-def function_name(fun: Any) -> str:
-    """How messages call a function."""
-    return getattr(fun, "__qualname__", None) or repr(fun)
 
 
 def shown(x: object) -> str:
@@ -129,57 +118,40 @@ def captured_array(x: Any) -> Any:
 
 def run_once(fun: Callable[..., Any], args: Arguments) -> Any:
     """Trace ``fun`` at concrete arguments and run it."""
-    return StagedProgram(trace(fun, args), eager=True)([x.data for x in args.leaves if not isinstance(x, (int, float))])
+    return StagedProgram(trace(fun, args), eager=True)(args.arrays())
 
 
-class _Docstring:
-    """``__doc__`` of a class of wrappers: the class's own, and for an instance that of the function inside."""
+class Staged(Wrapper):
+    """Base of what keeps a program for each signature it is called with."""
 
-    __slots__ = ("_own",)
+    __slots__ = ("_cache",)
 
-    def __init__(self, own: str | None) -> None:
-        self._own = own
-
-    def __get__(self, instance: Any, owner: type | None = None) -> str | None:
-        return self._own if instance is None else instance.__wrapped__.__doc__
-
-
-class Wrapper:
-    """Base of what every transform returns: it stands for the user's function, as a method too."""
-
-    __slots__ = ("__weakref__", "_cache", "_fun")
-
-    transform: str
-    _fun: Callable[..., Any]
     _cache: SignatureCache
 
-    def __init_subclass__(cls) -> None:
-        cls.__doc__ = _Docstring(cls.__doc__)  # pyright: ignore[reportAttributeAccessIssue]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return f"{self.transform}({function_name(self._fun)})"
-
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The user's function, whose signature ``inspect.signature`` shows."""
-        return self._fun
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind like a function, so that methods can be transformed; the instance is an argument like any other."""
-        return self if instance is None else MethodType(self, instance)
+    def find(self, args: tuple[Any, ...]) -> tuple[StagedProgram, list[Any]] | None:
+        """The program of an earlier call with arrays of these types, and the arrays; None where there is none."""
+        types: list[Any] = [(None,) * len(args)]
+        for a in args:
+            if a.__class__ is not Tensor or a.weak:
+                break
+            types.append(a.type)
+        else:
+            program = self._cache.get(tuple(types))
+            return None if program is None else (program, [a.data for a in args])
+        if any(isinstance(a, (int, float)) for a in args):  # such a number may still have to become an array
+            return None
+        flat = Arguments(args, self)
+        program = self._cache.get(flat.key())
+        return None if program is None else (program, flat.arrays())
 
 
-class Transformed(Wrapper):
+class Transformed(Staged):
     """Base of what ``grad``, ``vmap`` and their like return: a function of positional pytree arguments."""
 
     __slots__ = ()
 
     def __init__(self, fun: Callable[..., Any]) -> None:
-        check_callable(fun, self.transform)
-        self._fun = fun
+        super().__init__(fun)
         self._cache = SignatureCache(repr(self), KEPT_TRACES, describe_key)
 
     def prepare(self, args: tuple[Any, ...]) -> Sequence[Any]:
@@ -194,15 +166,21 @@ class Transformed(Wrapper):
         try:
             if kwargs:
                 raise TypeError(f"{self!r} takes positional arguments only, got {', '.join(kwargs)}")
+            tracing = dispatch.emitters.graphs
+            if not tracing:
+                found = self.find(args)
+                if found is not None:
+                    program, arrays = found
+                    return program(arrays)
             args = tuple(self.prepare(args))
-            if dispatch.emitters.graphs:
+            if tracing:
                 return self.emit(args)
-            flat = Arguments(args)
+            flat = Arguments(args, self)
             key = flat.key()
             program = self._cache.get(key)
             if program is None:
                 program = self._cache.add(key, lambda: StagedProgram(trace(lambda *a: self.emit(a), flat), eager=True))
-            return program([x.data for x in flat.leaves if not isinstance(x, (int, float))])
+            return program(flat.arrays())
         except Exception as e:
             errors.hide_library_frames(e)
             raise
@@ -210,15 +188,26 @@ class Transformed(Wrapper):
 
 def describe_key(key: tuple[Any, ...]) -> str:
     """A signature as text: types of arrays, values of Python numbers."""
-    parts = []
-    for leaf in key[1:]:
-        if isinstance(leaf, TensorType):
-            parts.append(str(leaf))
-        elif isinstance(leaf, tuple) and isinstance(leaf[0], TensorType):
-            parts.append(f"{leaf[0]} (weak)")
-        elif isinstance(leaf, tuple) and len(leaf) == 2:
-            value = float.fromhex(leaf[1]) if leaf[0] is float else leaf[1]
-            parts.append(repr(value))
+    return f"({', '.join(argument_texts(key))})"
+
+
+def argument_texts(key: tuple[Any, ...]) -> list[str]:
+    """The arguments of a signature as texts: structures around types of arrays and values of Python numbers."""
+    leaves = iter(key[1:])
+    texts = []
+    for treedef in key[0]:
+        if treedef is None:
+            texts.append(_leaf_text(next(leaves)))
         else:
-            parts.append(repr(leaf))
-    return f"({', '.join(parts)})"
+            texts.append(treedef.text([_leaf_text(next(leaves)) for _ in range(treedef.num_leaves)]))
+    return texts
+
+
+def _leaf_text(leaf: Any) -> str:
+    """A leaf of a signature as text."""
+    if isinstance(leaf, TensorType):
+        return str(leaf)
+    kind, value = leaf
+    if isinstance(kind, TensorType):
+        return f"{kind} (weak)"
+    return repr(float.fromhex(value) if issubclass(kind, float) else value)

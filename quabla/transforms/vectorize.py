@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from quabla import errors, tree
 from quabla.ops import dispatch
 from quabla.ops.rules import move_mapped_first, with_mapped_axis
 from quabla.ops.shaping import TRANSPOSE
-from quabla.tracing.trace import Arguments, Output, nested, trace
+from quabla.tracing.trace import Arguments, Output, input_names, nested, trace
 from quabla.transforms import batching
 from quabla.transforms.staging import Transformed
 
@@ -26,7 +28,7 @@ class Vmap(Transformed):
     def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any) -> None:
         if isinstance(in_axes, list):
             in_axes = tuple(in_axes)
-        if in_axes is not None and not isinstance(in_axes, (int, tuple)):
+        if in_axes is not None and not isinstance(in_axes, (int, np.integer, tuple)):
             raise ValueError(
                 f"vmap: in_axes must be an int, None or a tuple with one entry for each argument, got {in_axes!r}; "
                 "wrap the axes of a single pytree argument in a 1-tuple"
@@ -53,20 +55,20 @@ class Vmap(Transformed):
         return axes
 
     def emit(self, args: Sequence[Any]) -> Any:
-        flat = Arguments(args)
+        flat = Arguments(args, self)
         axes = [self._leaf_axis(x, a) for x, a in zip(flat.leaves, self._axes(flat), strict=True)]
-        size = self._size(flat.leaves, axes)
+        size = self._size(flat, axes)
         leaves = [x if a is None else move_mapped_first(x, a) for x, a in zip(flat.leaves, axes, strict=True)]
-        batches = Arguments(flat.rebuild(leaves))
-        examples = Arguments(flat.rebuild([x if a is None else Example(x) for x, a in zip(leaves, axes, strict=True)]))
+        batches = flat.replaced(leaves)
+        examples = flat.replaced([x if a is None else Example(x) for x, a in zip(leaves, axes, strict=True)])
         traced = trace(self._fun, examples)
         body, env, nodes = nested(traced, batches)
         mapped = {n for n, a in zip(nodes, axes, strict=True) if n is not None and a is not None}
         outs, which = batching.vmap(body, env, mapped)
         result = traced.result
-        skeleton = result.rebuild([0.0] * len(outs)) if result.treedef is not None else 0.0
         try:
-            out_axes = prefix_leaves(self._out_axes, skeleton, len(result.leaves))
+            # The results themselves show the structure: a class may refuse stand-ins for its arrays.
+            out_axes = prefix_leaves(self._out_axes, result.rebuild(outs), len(result.leaves))
         except ValueError as e:
             raise ValueError(f"{self!r}: out_axes: {e}") from None
         finished: list[Any] = []
@@ -84,22 +86,34 @@ class Vmap(Transformed):
         if axis is None:
             return None
         if isinstance(x, (int, float)):
-            raise ValueError(f"{self!r}: cannot map over the number {x}; give it the axis None in in_axes")
+            raise ValueError(
+                f"{self!r}: cannot map over the number {x}; give it the axis None in in_axes, or make an array of a "
+                "list of numbers"
+            )
         if x.type.ndim == 0:
-            raise ValueError(f"{self!r}: cannot map over an array of rank 0; give it the axis None in in_axes")
+            raise ValueError(
+                f"{self!r}: cannot map over {x.type}, of rank 0; give it the axis None in in_axes"
+                f"{_KEYS if x.type.dtype.is_int else ''}"
+            )
         if not -x.type.ndim <= axis < x.type.ndim:
             raise ValueError(f"{self!r}: axis {axis} is out of range for {x.type}{errors.at_user_line()}")
         return axis % x.type.ndim
 
-    def _size(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> int:
-        sizes = {x.type.shape[a]: x for x, a in zip(leaves, axes, strict=True) if a is not None}
-        if not sizes:
+    def _size(self, flat: Arguments, axes: Sequence[int | None]) -> int:
+        """The size of the mapped axes, on which all must agree."""
+        sizes = [None if a is None else x.type.shape[a] for x, a in zip(flat.leaves, axes, strict=True)]
+        found = {n for n in sizes if n is not None}
+        if not found:
             raise ValueError(f"{self!r}: nothing is mapped: every axis in in_axes is None, or there are no arrays")
-        if len(sizes) > 1:
+        if len(found) > 1:
+            arrays = [n for n, x in zip(sizes, flat.leaves, strict=True) if not isinstance(x, (int, float))]
+            names = input_names(self._fun, flat, range(len(flat.spans)))
+            told = [f"{name} has {n}" for name, n in zip(names, arrays, strict=True) if n is not None]
             raise ValueError(
-                f"{self!r}: mapped axes have different sizes {', '.join(map(str, sizes))}{errors.at_user_line()}"
+                f"{self!r}: mapped axes have different sizes: {', '.join(told[:8])}{', ...' if told[8:] else ''}"
+                f"{errors.at_user_line()}"
             )
-        return next(iter(sizes))
+        return found.pop()
 
     def _place(self, x: Any, mapped: bool, axis: int | None, size: int) -> Any:
         """A result with the mapped axis where out_axes wants it."""
@@ -116,6 +130,10 @@ class Vmap(Transformed):
         if axis:
             x = dispatch.apply(TRANSPOSE, (x,), ((*range(1, axis + 1), 0, *range(axis + 1, rank)),))
         return dispatch.weakly(x, weak)
+
+
+#: What to say where a single key may have been mapped.
+_KEYS: Final = ". Keys to map over are made by quabla.random.keys; split returns a tuple of single ones"
 
 
 class Example:
@@ -136,8 +154,8 @@ def prefix_leaves(spec: Any, full: Any, count: int) -> list[int | None]:
     Raises:
         ValueError: where the prefix does not fit or holds anything else.
     """
-    if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
-        return [spec] * count
+    if spec is None or (isinstance(spec, (int, np.integer)) and not isinstance(spec, bool)):
+        return [spec if spec is None else int(spec)] * count
     if isinstance(spec, (tuple, list)) and full.__class__ in (tuple, list):
         if len(spec) != len(full):
             raise ValueError(f"has {len(spec)} entries for {len(full)}")

@@ -112,6 +112,16 @@ def counted(x: Any) -> Any:
     return qb.while_loop(lambda c: c * x[0] < 8.0, lambda c: c + 1.0, 0.0) * qb.sum(x * x)
 
 
+def stacks(x: Any) -> Any:
+    """Rows that are collected in order, from the last, beside their place, and over values that have derivatives."""
+    back = qb.scan(lambda c, r: (qb.sin(c * r), c * c), x[0], x, reverse=True)[1]
+    shifted = qb.fori_loop(1, 4, lambda i, s: s.at[i - 1].set(x[i] * x[0]), qb.zeros_like(x))
+    over = qb.fori_loop(1, 3, lambda i, s: s.at[i].set(x[i] * x[i + 1]), x * x)
+    of_itself = qb.fori_loop(0, 3, lambda i, s: s.at[i + 1].set(qb.sin(s[i]) + x[i]), x)
+    written_twice = qb.fori_loop(0, 4, lambda i, s: s.at[1].set(x[i] * s[0]), x)
+    return sum(qb.sum(s * s * x[1]) for s in (back, shifted, over, of_itself, written_twice))
+
+
 def doubled(x: Any) -> Any:
     return qb.sum(qb.while_loop(lambda c: qb.sum(c) < 40.0, lambda c: c * x + 1.0, x))
 
@@ -140,6 +150,7 @@ REVERSIBLE: dict[str, Callable[[Any], Any]] = {
         masked_by_choice,
         ignored_carry,
         counted,
+        stacks,
     )
 }
 PROGRAMS: dict[str, Callable[[Any], Any]] = {**REVERSIBLE, "doubled": doubled, "while_of_loops": while_of_loops}

@@ -80,6 +80,21 @@ CASES = {
         lambda x: scan(lambda c, i: scan(lambda d, j: (d * 1.1 + i, d[j]), c, length=2), x, length=3),
         M,
     ),
+    "scan over rows": lambda: (
+        lambda x: scan(lambda c, r: (c * r["a"] + r["b"][1], (c, r)), 0.5, {"a": V, "b": qb.stack([x, x * x, x, -x])}),
+        V,
+    ),
+    "scan back": lambda: (
+        lambda x: scan(lambda c, r: (c * r[0] + r[1], c), x, qb.stack([V, V * V], 1), reverse=True),
+        V,
+    ),
+    "scan over ints and bools, back": lambda: (
+        lambda x: scan(
+            lambda c, r: (c * r[0], (c, r)), x, (qb.array([3, 1, 2], dtype=qb.int64), V[:3] > 1.0), reverse=True
+        ),
+        V,
+    ),
+    "scan of numbers, back": lambda: (lambda x: scan(lambda c, i: (c * i, (i, c)), x, length=3, reverse=True), V),
     "buffer read and kept": lambda: (lambda x: scan(lambda c, i: ((c[0] + 1.0, c[1]), c[1][i]), (x, x), length=3), M),
     "while": lambda: (
         lambda x: loop(lambda c: c[0] < qb.sum(x), lambda c: (c[0] + 1.0, c[1] * x, c[2]), (0.0, x, x)),
@@ -259,6 +274,11 @@ here = r"test_control\.py:\d+"
         (lambda x: scan(lambda c, i: (c, c), x, length=-1), ValueError, rf"length.*negative.*{here}"),
         (lambda x: scan(lambda c, i: (c, c), x, length=0), ValueError, rf"length.*at least 1.*{here}"),
         (lambda x: scan(lambda c, i: (c, c), x, length=2.0), TypeError, rf"length.*static int, got 2\.0.*{here}"),
+        (lambda x: scan(lambda c, i: (c, c), x), TypeError, rf"scan: needs xs or a length.*{here}"),
+        (lambda x: scan(lambda c, i: (c, c), x, x), ValueError, rf"scan: xs.*first axis.*rank 0.*{here}"),
+        (lambda x: scan(lambda c, i: (c, c), x, (V, V[:2])), ValueError, rf"scan: xs.*agree.*\[\[4\], \[2\]\].*{here}"),
+        (lambda x: scan(lambda c, i: (c, c), x, V, length=3), ValueError, rf"agree.*\[\[4\]\] and length=3.*{here}"),
+        (lambda x: scan(lambda c, i: (c, c), x, V[:0]), ValueError, rf"length.*at least 1, got 0.*{here}"),
         (lambda x: fori(-1, 3, lambda i, c: c, x), ValueError, rf"lower.*negative, got -1.*{here}"),
         (lambda x: fori(0, 3.0, lambda i, c: c, x), TypeError, rf"upper.*static int, got 3\.0.*{here}"),
         (lambda x: fori(0, True, lambda i, c: c, x), TypeError, rf"upper.*static int, got True.*{here}"),
@@ -279,7 +299,7 @@ def test_misuse_is_explained(run, f, kind, words):
 @pytest.mark.parametrize(
     ("on_true", "on_false", "kind", "words"),
     [
-        (lambda x: {"a": x}, lambda x: {"a": V}, ValueError, rf"tensor<f64> and tensor<4xf64> at a.*{here}"),
+        (lambda x: {"a": x}, lambda x: {"a": V}, ValueError, rf"tensor<f64> and .*tensor<4xf64> at a.*{here}"),
         (lambda x: x, lambda x: qb.astype(x, qb.float32), ValueError, rf"f64.*f32.*{here}"),
         (lambda x: V, lambda x: 2.0, ValueError, rf"4xf64.*f64.*{here}"),
         (lambda x: V, lambda x: (x > 0.0) * 2.0, ValueError, rf"4xf64.*f64.*{here}"),

@@ -69,6 +69,65 @@ def test_policies_agree_to_rounding(policy):
     np.testing.assert_allclose(got, want, rtol=1e-13)
 
 
+@pytest.mark.parametrize("policy", ["sqrt", 1, 2, 3, 6])
+@pytest.mark.parametrize("cpu", ["numpy", "xla"])
+def test_blocks_collect_rows(cpu, policy, engine):
+    engine(cpu)
+
+    @qb.custom_jvp
+    def sine(x):
+        return qb.sin(x)
+
+    sine.defjvp(lambda x, t: (sine(*x), qb.cos(*x) * t[0]))
+
+    def f(x):
+        def body(c, r):
+            a, b = c
+            return (sine(a * r) + b, b * 1.01 + a * a), {"a": a * r, "b": qb.stack([sine(b), a])}
+
+        (a, b), rows = qb.scan(body, (x[0], x[1]), qb.concat([x, 1.1 * x, 0.9 * x], 0)[:11], reverse=True)
+        return a * b + qb.sum(rows["a"] ** 2) + qb.sum(sine(rows["b"] * x[2]))
+
+    along = lambda f: lambda x: qb.jvp(f, (x,), (qb.array(T),))[1]  # noqa: E731
+    transforms = [
+        qb.grad,
+        lambda f: along(qb.grad(f)),
+        lambda f: qb.grad(along(f)),
+        lambda f: qb.grad(lambda x: qb.sum(qb.grad(f)(x) * qb.array(T))),
+    ]
+    for transform in transforms:
+        qb.config.loop_checkpoint = "full"
+        want = along(f) if transform is qb.grad else along(qb.grad(f))
+        qb.config.loop_checkpoint = policy
+        got = qb.jit(transform(lambda x: f(x)))(X).numpy()
+        if transform is qb.grad:
+            assert float(got @ T) == pytest.approx(want(X).item(), rel=1e-12)
+        else:
+            np.testing.assert_allclose(got, want(X).numpy(), rtol=1e-11)
+
+
+def test_the_tape_has_the_rows_that_are_read_in_the_place_of_a_long_carry():
+    def f(x):
+        x = qb.concat([x] * 10, 0)
+        return qb.sum(qb.fori_loop(0, 39, lambda i, u: u.at[i + 1].set(qb.sin(u[i]) * x[i]), 0.1 * x))
+
+    text = qb.jit(qb.grad(f)).lower(X).program.lower_text()
+    assert "tensor<39xf64>" in text
+    assert "tensor<39x40xf64>" not in text
+    along = qb.jvp(f, (X,), (qb.array(T),))[1].item()
+    assert float(qb.grad(f)(X).numpy() @ T) == pytest.approx(along, rel=1e-12)
+
+
+def test_the_backward_loop_carries_nothing_for_what_is_only_collected():
+    def f(x):
+        return qb.sum(qb.scan(lambda c, i: (qb.sin(c), c * c), x, length=50)[1])
+
+    text = qb.jit(qb.grad(f)).lower(X).program.lower_text()
+    backward = text[text.rindex("fori") :]
+    assert " take(" in backward
+    assert " put(" not in backward
+
+
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 16, 17, 23])
 @pytest.mark.parametrize("policy", ["sqrt", 2, 3, 4])
 def test_blocks_of_loops_of_every_length(steps, policy):
@@ -398,7 +457,10 @@ def test_jax_agrees(name):
         cond = staticmethod(lambda p, t, f, *xs: lax.cond(p, t, f, *xs))
         fori_loop = staticmethod(lambda a, b, f, c: lax.fori_loop(a, b, f, c))
         while_loop = staticmethod(lax.while_loop)
-        scan = staticmethod(lambda f, c, length: lax.scan(f, c, jax.numpy.arange(length)))
+
+        @staticmethod
+        def scan(f, c, xs=None, *, length=None, reverse=False):
+            return lax.scan(f, c, jax.numpy.arange(length) if xs is None else xs, reverse=reverse)
 
         def __getattr__(self, name):
             return getattr(jax.numpy, name)

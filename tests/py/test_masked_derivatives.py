@@ -140,3 +140,13 @@ def test_masks_follow_elements_that_are_moved(name):
             higher = mode(higher)
             assert (higher(x).numpy()[hidden] == 0.0).all()
             np.testing.assert_allclose(higher(x).numpy()[~hidden], higher(apart).numpy()[~hidden], rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+@pytest.mark.parametrize("f", [qb.logaddexp, qb.hypot, lambda a, b: qb.where(b > 0.0, qb.log(b), a * a)])
+def test_a_selection_without_elements_has_zero_derivatives(f, shape):
+    a, b = qb.array([0.5]), qb.zeros(shape)
+    loss = lambda a, b: qb.sum(f(a, b))  # noqa: E731
+    along_a, along_b = qb.grad(loss, (0, 1))(a, b)
+    assert along_a.tolist() == [0.0] and tuple(along_b.shape) == shape
+    assert qb.grad(lambda a: qb.sum(qb.grad(loss)(a, b)))(a).tolist() == [0.0]

@@ -287,6 +287,35 @@ def test_steps_are_what_the_rounded_time_changes_by(method):
     np.testing.assert_allclose(y.item(), 640.0, rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", OPTIONS)
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_function_is_not_asked_for_times_outside_the_span(method, saved):
+    """Not in the search for the first step, and not by a rounding: it may be defined nowhere else."""
+    options = {"steps": 7} if method in FIXED else {}
+    rng = np.random.default_rng(0)
+    ends = [(0.0, 1e-4), (1e-4, 0.0), *rng.normal(size=(20, 2)).tolist()]
+    for t0, t1 in ends:
+        low, high = min(t0, t1), max(t0, t1)
+
+        def f(y, t, low, high):
+            inside = qb.logical_and(t >= low, t <= high)
+            return qb.where(inside, -0.1 * y, np.nan)
+
+        saveat = {"saveat": [t0, t1]} if saved else {}
+        y = odeint(f, 1.0, (t0, t1), method=method, args=(qb.array(low), qb.array(high)), **saveat, **options)
+        rows = y.tolist() if saved else [1.0, y.item()]
+        np.testing.assert_allclose(rows, [1.0, np.exp(-0.1 * (t1 - t0))], rtol=0.05)
+
+
+def test_steps_by_python_stay_inside_the_span():
+    times = []
+    f = lambda y, t: times.append(t.item()) or (2.0 * y if t.item() > 0.0 else y)  # noqa: E731
+    for method in ("dopri5", "tsit5"):
+        odeint(f, 1.0, (0.1, 0.1001), method=method)
+    assert min(times) == 0.1
+    assert max(times) == 0.1001
+
+
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_a_first_step_does_not_leave_the_span_for_good(method):
     """f is defined up to the end of the span alone, which is shorter than the first guess of a step."""

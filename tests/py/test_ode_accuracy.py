@@ -1,6 +1,8 @@
 """Accuracy of ``odeint``: coefficients, orders of convergence, standard problems, stiffness."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,24 +155,113 @@ def reference(name):
     return solve_ivp(lambda t, y: f(y, t), (0.0, 20.0), y0, method="DOP853", rtol=2.3e-14, atol=1e-14).y[:, -1]
 
 
+def error_and_steps(method, tolerance, name):
+    """The largest error at t = 20 in units of the tolerance, and the number of accepted steps."""
+    f, y0 = detest(qb)[name]
+    options = {"rtol": tolerance, "atol": tolerance, "max_steps": 20_000}
+    y, info = odeint(f, y0, (0.0, 20.0), method=method, info=True, **options)
+    want = reference(name)
+    return np.max(np.abs(y.numpy() - want) / (tolerance + tolerance * np.abs(want))), info["accepted_steps"].item()
+
+
 @pytest.mark.parametrize("name", detest(np))
 def test_detest_problems_stay_within_ten_tolerances(name):
-    want = reference(name)
-    f, y0 = detest(qb)[name]
     for method in ("dopri5", "tsit5", "radau"):
         for tolerance in (1e-6, 1e-9):
-            y = odeint(f, y0, (0.0, 20.0), method=method, rtol=tolerance, atol=tolerance, max_steps=4000)
-            errors = np.abs(y.numpy() - want) / (tolerance + tolerance * np.abs(want))
-            assert errors.max() < 10.0, (method, tolerance)
+            assert error_and_steps(method, tolerance, name)[0] < 10.0, (method, tolerance)
+
+
+DOCUMENTED = re.findall(
+    r"^\| `(\w+)` \| ([\d.]+), (\d+) \| ([\d.]+), (\d+) \| ([\d.]+), (\d+) \|$",
+    (Path(__file__).parents[2] / "docs" / "ode.md").read_text(),
+    re.MULTILINE,
+)
+
+
+def test_the_page_has_a_row_for_every_adaptive_method():
+    assert {row[0] for row in DOCUMENTED} == {"dopri5", "tsit5", "radau", "rosenbrock23"}
+
+
+@pytest.mark.parametrize("row", DOCUMENTED, ids=lambda row: row[0])
+@pytest.mark.parametrize(("column", "tolerance"), [(0, 1e-4), (1, 1e-6), pytest.param(2, 1e-8, marks=pytest.mark.slow)])
+def test_errors_and_steps_are_those_of_the_page(row, column, tolerance):
+    """The largest error of the ten problems, and their steps together."""
+    found = [error_and_steps(row[0], tolerance, name) for name in detest(np)]
+    error, steps = (float(x) for x in row[1 + 2 * column : 3 + 2 * column])
+    assert max(e for e, _ in found) == pytest.approx(error, rel=0.1)
+    assert sum(n for _, n in found) == pytest.approx(steps, rel=0.02)
+
+
+# ---- the method of order 2 --------------------------------------------------------------------------------------------
+
+
+def ode23s(f, y, end, rtol, atol):
+    """The pair of Shampine and Reichelt (1997), section 3.1, in their notation, with the step-size control of odeint.
+
+    Derivatives are central differences of f(y, t). Returns the solution and the number of accepted steps.
+    """
+    d, e32 = 1.0 / (2.0 + math.sqrt(2.0)), 6.0 + math.sqrt(2.0)
+
+    def norm(x, scale):
+        return math.sqrt(np.mean((x / scale) ** 2))
+
+    def derivative(y, t, i):
+        """By the i-th component of y, or by t where there is none."""
+        at = np.append(y, t)
+        step = 1e-6 * max(1e-3, abs(at[i])) * np.eye(len(at))[i]
+        ahead, behind = at + step, at - step
+        return (f(ahead[:-1], ahead[-1]) - f(behind[:-1], behind[-1])) / (ahead[i] - behind[i])
+
+    t, f0, gain, steps = 0.0, f(y, 0.0), 1.0, 0
+    # Hairer, Norsett and Wanner (1993), II.4, the starting step
+    scale = atol + rtol * abs(y)
+    h0 = 0.01 * norm(y, scale) / norm(f0, scale)
+    steepest = max(norm(f0, scale), norm(f(y + h0 * f0, h0) - f0, scale) / h0)
+    h = min(100.0 * h0, (0.01 / steepest) ** (1.0 / 3.0))
+    while t < end:
+        last = t + h >= end
+        h = end - t if last else h
+        slope = derivative(y, t, len(y))
+        w = np.eye(len(y)) - h * d * np.stack([derivative(y, t, i) for i in range(len(y))], 1)
+        k1 = np.linalg.solve(w, f0 + h * d * slope)
+        f1 = f(y + 0.5 * h * k1, t + 0.5 * h)
+        k2 = np.linalg.solve(w, f1 - k1) + k1
+        new = y + h * k2
+        f2 = f(new, t + h)
+        k3 = np.linalg.solve(w, f2 - e32 * (k2 - f1) - 2.0 * (k1 - f0) + h * d * slope)
+        error = norm(h / 6.0 * (k1 - 2.0 * k2 + k3), atol + rtol * np.maximum(abs(y), abs(new)))
+        if error <= 1.0:
+            t, y, f0, steps = end if last else t + h, new, f2, steps + 1
+            h *= min(max(0.9 * gain * error ** (-0.7 / 3.0), 0.2), 10.0)
+            gain = max(error, 1e-4) ** (0.4 / 3.0)
+        else:
+            h *= min(max(0.9 * error ** (-1.0 / 3.0), 0.2), 1.0)
+    return y, steps
+
+
+@pytest.mark.parametrize("name", ["A3", "A5", "B1", "B4", "B5", "robertson"])
+def test_rosenbrock23_is_the_published_pair(name):
+    """It takes the steps of another implementation, to the same solution."""
+    f, y0 = (robertson, [1.0, 0.0, 0.0]) if name == "robertson" else detest(qb)[name]
+    g = (lambda y, t: robertson_rates(y)) if name == "robertson" else detest(np)[name][0]
+    atol = 1e-10 if name == "robertson" else 1e-6
+    want, steps = ode23s(g, np.array(y0), 20.0, 1e-6, atol)
+    options = {"method": "rosenbrock23", "rtol": 1e-6, "atol": atol, "max_steps": 4000, "info": True}
+    y, info = odeint(f, y0, (0.0, 20.0), **options)
+    assert info["accepted_steps"].item() == pytest.approx(steps, abs=2)
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-5, atol=1e-9)
+
+
+def test_errors_of_the_method_of_order_two_follow_their_law():
+    """A step's error is of order 3 in its size, the solution's of order 2: with steps of error tol it is tol**(2/3)."""
+    errors = [error_and_steps("rosenbrock23", tol, "B4")[0] * tol for tol in (1e-4, 1e-6)]
+    assert math.log(errors[0] / errors[1]) / math.log(100.0) == pytest.approx(2 / 3, abs=0.05)
 
 
 @pytest.mark.parametrize("name", ["A1", "A2", "B2", "B3"])
 def test_the_method_of_order_two_keeps_dissipative_problems_within_ten_tolerances(name):
-    want = reference(name)
-    f, y0 = detest(qb)[name]
     for tolerance in (1e-4, 1e-6):
-        y = odeint(f, y0, (0.0, 20.0), method="rosenbrock23", rtol=tolerance, atol=tolerance, max_steps=4000)
-        assert np.max(np.abs(y.numpy() - want) / (tolerance + tolerance * np.abs(want))) < 10.0
+        assert error_and_steps("rosenbrock23", tolerance, name)[0] < 10.0
 
 
 # ---- stiffness --------------------------------------------------------------------------------------------------------

@@ -165,30 +165,6 @@ def oracle():
     return jax
 
 
-def jax_functions(jax):
-    """JAX under the names that programs use."""
-    jnp, special = jax.numpy, jax.scipy.special
-    extra = {
-        "const": jnp.asarray,
-        "atan2": jnp.arctan2,
-        "concat": jnp.concatenate,
-        "gather": lambda x, i, axis: jnp.take(x, np.array(i), axis=axis),
-        "scatter_add": lambda x, i, u, axis: x.at[(slice(None),) * axis + (np.array(i),)].add(u),
-        "norm": lambda x: jnp.sqrt(jnp.sum(x * x)),
-        "stop_gradient": jax.lax.stop_gradient,
-        **{k: getattr(jax.nn, k) for k in ("sigmoid", "softplus", "silu", "gelu", "relu", "softmax", "log_softmax")},
-        **{k: getattr(special, k) for k in ("erf", "erfc", "logsumexp")},
-        **{k: getattr(jax, k) for k in ("grad", "vmap", "jvp", "vjp", "jit")},
-        "jacobian": jax.jacrev,
-    }
-
-    class Functions:
-        def __getattr__(self, name):
-            return extra[name] if name in extra else getattr(jnp, name)
-
-    return Functions()
-
-
 KINDS = ("value and gradient", "forward over reverse", "reverse over forward", "jacobian", "vmap")
 
 
@@ -196,7 +172,9 @@ KINDS = ("value and gradient", "forward over reverse", "reverse over forward", "
 @few
 @given(cases)
 def test_jax_agrees(oracle, kind, c):
-    m, x = jax_functions(oracle), [np.asarray(a) for a in c.program.inputs]
+    from jax_namespace import Jax
+
+    m, x = Jax(), [np.asarray(a) for a in c.program.inputs]
     f, run = lambda *x: c.program.scalar(m, x), lambda *x: c.program.run(m, x)
     t = [np.asarray(a) for a in arrays(c.t)]
     if kind == "value and gradient":

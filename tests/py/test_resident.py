@@ -43,7 +43,7 @@ def test_random_programs(monkeypatch, seed, blocks):
     fresh = plan.Plan(graph)
 
     monkeypatch.setattr(plan, "LARGE", 2)
-    monkeypatch.setattr(resident, "LARGE", 2)
+    monkeypatch.setattr(resident.StepPlan, "least", 2)
     if blocks:
         monkeypatch.setattr(chains, "LEAST", 2)
         monkeypatch.setattr(chains, "BLOCK", 3)

@@ -175,12 +175,12 @@ def test_moves_to_xla_when_it_pays_and_a_resumed_run_at_the_same_step(tmp_path):
 
 
 def test_a_program_that_xla_does_not_take_stays_on_the_plan(monkeypatch):
-    from quabla.runtime import resident
+    from quabla.runtime import cpu
 
     def refuse(graph, state):
         raise qb.UnsupportedOperationError("no", op="x", device="cpu")
 
-    monkeypatch.setattr(resident, "compiled", refuse)
+    monkeypatch.setattr(cpu, "compiled", refuse)
     trainer = Trainer(mse, network(2, 8, 1), optim.SGD(0.1), X, Y)
     trainer._steps._from_call = 1
     trainer.fit(3)
@@ -428,6 +428,39 @@ def test_steps_keep_no_memory(engine):
     assert tracemalloc.get_traced_memory()[0] - kept < 4096
     tracemalloc.stop()
     assert resident_kilobytes() - before < 4096
+
+
+@pytest.mark.parametrize("dtype", [qb.float64, qb.float32], ids=str)
+@pytest.mark.parametrize("act", [qb.tanh, qb.sigmoid, qb.softplus, qb.relu], ids=lambda f: f.__name__)
+def test_a_step_on_the_plan_makes_no_arrays(monkeypatch, act, dtype):
+    """One array of this network's hidden values takes 128 kB in float64; a step holds a few kB of small ones."""
+    monkeypatch.setattr(qb.config, "cpu_engine", "numpy")
+
+    def loss(params, x, y):
+        for w, b in params[:-1]:
+            x = act(x @ w + b)
+        w, b = params[-1]
+        return qb.mean((x @ w + b - y) ** 2)
+
+    params = [
+        (qb.array(RNG.normal(size=(a, b)), dtype=dtype), qb.zeros(b, dtype)) for a, b in ((2, 64), (64, 64), (64, 1))
+    ]
+    x, y = (qb.array(RNG.normal(size=(256, n)), dtype=dtype) for n in (2, 1))
+    trainer = Trainer(loss, params, optim.Adam(optim.cosine_decay(1e-3, 1000), clip_norm=1.0), x, y)
+    size = np.setbufsize(16)  # of the buffers in which NumPy's loops convert and broadcast, which are no arrays
+    try:
+        for _ in range(3):
+            trainer.step()
+        tracemalloc.start()
+        trainer.step()
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        trainer.step()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        np.setbufsize(size)
+    assert peak - before < 12_000
 
 
 def test_the_state_stays_where_it_is(engine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import quabla as qb
 from quabla import dtypes, errors
 from quabla.lowering.exact_f32 import widen
+from quabla.lowering.for_xla import select_short_branches
 from quabla.lowering.to_stablehlo import lower
 from quabla.mlir import context, ir
 from quabla.ops.dispatch import apply, full
@@ -20,6 +22,7 @@ from quabla.ops.registry import REGISTRY, lookup
 from quabla.ops.types import tensor_type
 from quabla.runtime import xla
 from quabla.tracing.graph import build
+from quabla.tracing.trace import Arguments, trace
 
 #: Ops whose results must be the same bits.
 EXACT = (  # noqa: SIM905
@@ -229,6 +232,62 @@ def test_results_do_not_change_when_arguments_are_written_to():
     (r,) = run([x])
     x[:] = 2
     assert (r == 1).all()
+
+
+def unaligned(n: int) -> np.ndarray:
+    """An array that owns memory which XLA does not share."""
+    while (x := np.empty(n)).ctypes.data % 64 == 0:
+        n += 1
+    return x
+
+
+def test_a_large_array_is_copied_once_and_its_copy_goes_with_it():
+    x = unaligned(10_000)
+    x[:] = 1.0
+    t = tensor_type(x.shape, dtypes.float64)
+    run = compiled([t], lambda x: [x + 1.0])
+    copies = xla._ready()._copies
+    before = len(copies._found)
+    for _ in range(3):
+        assert (run([x])[0] == 2.0).all()
+    assert len(copies._found) == before + 1
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 5.0
+    del x
+    run([np.zeros(t.shape)])  # XLA lets go of arrays when it is called
+    gc.collect()
+    assert len(copies._found) <= before + 1
+    view = unaligned(20_000)[: t.shape[0]]  # somebody else may write to its memory
+    view[:] = 1.0
+    run([view])
+    view[:] = 2.0
+    assert (run([view])[0] == 3.0).all()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_choice_between_short_branches_is_a_selection(nested):
+    def f(x):
+        inner = (lambda v: qb.cond(v > 2.0, lambda v: v * 10.0, lambda v: v + 1.0, v)) if nested else lambda v: v + 1.0
+        return qb.cond(x > 1.0, inner, lambda v: 1.0 / v, x)
+
+    module = lower(trace(f, Arguments([qb.array(1.0)])).graph)
+    select_short_branches(module)
+    assert "stablehlo.if" not in str(module)
+    run = xla.compile(module)
+    for x in (0.0, -0.0, 0.5, 1.0, 2.0, 3.0, np.inf, np.nan):
+        with np.errstate(all="ignore"):
+            x = np.float64(x)
+            inner = x * 10.0 if nested and x > 2.0 else x + 1.0
+            assert same(run([np.asarray(x)])[0], np.asarray(inner if x > 1.0 else 1.0 / x))
+
+
+def test_a_choice_between_long_branches_is_one():
+    def f(x):
+        return qb.cond(qb.sum(x) > 1.0, lambda v: qb.sin(v), lambda v: v * 2.0, x)
+
+    module = lower(trace(f, Arguments([qb.ones(100)])).graph)
+    select_short_branches(module)
+    assert "stablehlo.if" in str(module)
 
 
 def test_wrong_arguments_are_refused():

@@ -59,6 +59,34 @@ func.func @linear(%x: tensor<3xf64>) -> tensor<3xf64> {
   return %r : tensor<3xf64>
 }
 
+// What a loop only collects: the cotangent of row i of the stack is added in iteration i, read where it is. The backward
+// loop carries the cotangents of the state and of w, and nothing for the stack.
+// CHECK-LABEL: func.func @stack(
+// CHECK-SAME: %arg0: tensor<f64> {{.*}}, %arg1: tensor<f64> {{.*}}, %arg2: tensor<4xf64>
+// CHECK: [[OUT:%.+]]:3 = scf.for
+// CHECK: scf.for [[JV:%.+]] = %c0 to %c4 step %c1 iter_args([[CT:%.+]] = %{{.+}}, [[CW:%.+]] = %{{.+}}) -> (tensor<f64>, tensor<f64>)
+// CHECK: [[ROW:%.+]] = "qb.sub"
+// CHECK-DAG: [[OLD:%.+]] = "qb.take"([[OUT]]#2, [[ROW]])
+// CHECK-DAG: [[PART:%.+]] = "qb.take"(%arg2, [[ROW]])
+// CHECK: [[SUM:%.+]] = "qb.add"([[CT]], [[PART]])
+// CHECK-DAG: [[CX:%.+]] = "qb.mul"([[SUM]], %arg1)
+// CHECK-DAG: [[TERM:%.+]] = "qb.mul"([[SUM]], [[OLD]])
+// CHECK: [[TOTAL:%.+]] = "qb.add"([[CW]], [[TERM]])
+// CHECK: scf.yield [[CX]], [[TOTAL]]
+func.func @stack(%x: tensor<f64>, %w: tensor<f64>) -> tensor<4xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %z = "qb.constant"() {value = dense<0.0> : tensor<4xf64>} : () -> tensor<4xf64>
+  %a:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%c = %x, %s = %z) -> (tensor<f64>, tensor<4xf64>) {
+    %n = "qb.index"(%i) : (index) -> tensor<f64>
+    %0 = "qb.mul"(%c, %w) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    %1 = "qb.put"(%s, %0, %n) {axis = 0 : i64} : (tensor<4xf64>, tensor<f64>, tensor<f64>) -> tensor<4xf64>
+    scf.yield %0, %1 : tensor<f64>, tensor<4xf64>
+  }
+  return %a#1 : tensor<4xf64>
+}
+
 // The cotangent goes through the branch that was taken: cos(x) or exp(x) times the cotangent.
 // CHECK-LABEL: func.func @choice(
 // CHECK: [[R:%.+]] = scf.if
