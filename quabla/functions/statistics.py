@@ -21,7 +21,7 @@ from quabla.ops.reductions import MAX, MEAN, MIN, SUM, count, kept, over_axes, r
 from quabla.ops.registry import Op
 from quabla.ops.selection import choose
 from quabla.ops.shaping import RESHAPE
-from quabla.ops.transcendental import EXP, LOG, LOG1P
+from quabla.ops.transcendental import EXP, LOG1P
 from quabla.ops.types import Shape
 
 __all__ = ["all", "any", "log_softmax", "logsumexp", "norm", "prod", "softmax", "std", "var"]
@@ -204,6 +204,9 @@ def std(x: object, axis: object = None, keepdims: bool = False, ddof: float = 0)
 
 
 # ---- the softmax family -------------------------------------------------------------------------
+#
+# Derivatives go through the largest element that is subtracted, though the results do not depend on it: its own shifted
+# tangent is then 0, not a 1 beside which those of the others round off.
 
 
 @over_axes("bool arrays")
@@ -221,14 +224,12 @@ def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Value:
     shape = _reduced_shape(v.type.shape, axes, keepdims)
     if not count(v.type.shape, axes):
         return full(v.type.with_shape(shape), -math.inf)
-    dtype = v.type.dtype
-    largest = _keeping(MAX, apply(STOP_GRADIENT, (v,)), axes)
-    limit = float(np.finfo(dtype.numpy).max)
-    finite = apply(MAXIMUM, (apply(MINIMUM, (largest, scalar(limit, dtype))), scalar(-limit, dtype)))
-    above = _above_one(apply(SUB, (v, finite)), axes)
-    # Less than the 1 of the largest element means that all are -inf: there the logarithm has no derivative.
-    none = apply(COMPARE, (above, scalar(-0.5, dtype)), ("less",))
-    return _result(apply(LOG1P, (choose(none, 0.0, above),)) + largest, v, shape)
+    largest = _keeping(MAX, v, axes)
+    usual = apply(COMPARE, (apply(ABS, (largest,)), scalar(math.inf, v.type.dtype)), ("less",))
+    above = choose(usual, _above_one(apply(SUB, (v, choose(usual, largest, 0.0))), axes), 0.0)
+    none = apply(COMPARE, (largest, scalar(-math.inf, v.type.dtype)), ("equal",))
+    base = choose(none, apply(STOP_GRADIENT, (largest,)), largest)
+    return _result(apply(LOG1P, (above,)) + base, v, shape)
 
 
 def _above_one(shifted: Value, axes: Axes) -> Value:
@@ -243,7 +244,7 @@ def _shifted(name: str, x: object, axis: object) -> tuple[Value, Value, Axes]:
     v, axes = reducible(name, x, axis)
     if not v.type.size:
         return v, v, axes
-    return v, apply(SUB, (v, _keeping(MAX, apply(STOP_GRADIENT, (v,)), axes))), axes
+    return v, apply(SUB, (v, _keeping(MAX, v, axes))), axes
 
 
 @over_axes("bool arrays")
@@ -270,5 +271,6 @@ def log_softmax(x: object, axis: object = -1) -> Value:
         [0.0, -1000.0]
     """
     v, shifted, axes = _shifted("log_softmax", x, axis)
-    total = _keeping(SUM, apply(EXP, (shifted,)), axes)
-    return _result(apply(SUB, (shifted, apply(LOG, (total,)))), v, v.type.shape)
+    if not v.type.size:
+        return v
+    return _result(apply(SUB, (shifted, apply(LOG1P, (_above_one(shifted, axes),)))), v, v.type.shape)

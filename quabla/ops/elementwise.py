@@ -31,7 +31,7 @@ from quabla.ops.records import (
     unary_op,
 )
 from quabla.ops.registry import REGISTRY, Attribute, Convention, Kernel, Op, Sample, define
-from quabla.ops.rules import Masked, ones
+from quabla.ops.rules import Masked, Reciprocal, ones
 from quabla.ops.selection import COMPARE, GREATER, WHERE, choose, compare, gt, test, where
 from quabla.ops.types import Params, TensorType, broadcast_shapes
 
@@ -143,7 +143,7 @@ MUL: Final = binary_op(
     special=((-0.0, 1.0, -0.0), (-0.0, -2.0, 0.0), (INF, 0.0, NAN), (-INF, 2.0, -INF), (NAN, 0.0, NAN)),
 )  # fmt: skip
 DIV: Final = binary_op(
-    "div", "The quotient.", np.divide, (lambda x, y, r: 1.0 / y, lambda x, y, r: -(r / y)), "stablehlo.divide",
+    "div", "The quotient.", np.divide, (lambda x, y, r: Reciprocal(y), lambda x, y, r: -(r / y)), "stablehlo.divide",
     exact_f32=True, ulps=0.5, fold=_fold_div,
     special=(
         (1.0, 0.0, INF), (1.0, -0.0, -INF), (0.0, 0.0, NAN), (INF, INF, NAN), (-1.0, INF, -0.0), (0.0, -3.0, -0.0),
@@ -336,12 +336,20 @@ def _pow_slope_y(x: Value, y: Value, r: Value) -> Any:
     """``x**y log x``; 0 for x <= 0, but NaN where the power is."""
     c = number(x)
     if c is not None and c > 0.0:
-        return 0 if c == 1.0 else r * math.log(c)
+        return 0 if c == 1.0 else _exponential_slope(x, y, r, math.log(c))
     flat = test(x, "less_equal", 0.0)
     safe = choose(flat, 1.0, x)
     undefined = apply(COMPARE, (r, r), ("not_equal",))
     edge = choose(undefined, scalar(NAN, r.type.dtype), 0.0)
     return choose(flat, edge, _pow(safe, y) * apply(REGISTRY["log"], (safe,)))
+
+
+def _exponential_slope(c: Value, y: Value, r: Value, log: float) -> Value:
+    """``c**y log(c)``, which may be finite where the power overflows: there the power is a product of two halves."""
+    if math.fabs(log) >= 1.0:
+        return r * log
+    half = _pow(c, 0.5 * y)
+    return choose(test(r, "equal", INF), half * log * half, r * log)
 
 
 def _power(x: Any, y: Any) -> Any:

@@ -103,7 +103,7 @@ class Op:
         ints: the op is defined for integer operands too, of one dtype; they wrap around.
         elementwise: operands broadcast against each other and each result element depends on its own operands only.
         partials: of an elementwise op, for each operand ``(operands, result, params) -> factor``; a factor is a
-            value, the number 0, 1 or -1, or ``rules.Masked``. None for an operand that has no derivative.
+            value, the number 0, 1 or -1, or one of the kinds in ``rules``. None for an operand that has no derivative.
         transpose: for an op that is linear in an operand, ``{operand: (cotangent, operands, params) -> cotangent}``.
             The linear operands' values must not be used, only their shapes.
         joint: the op is linear in its transposed operands together (``concat``), not in each alone (``matmul``).

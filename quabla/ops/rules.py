@@ -12,6 +12,7 @@ from quabla.ops.types import Shape, TensorType
 
 __all__ = [
     "Masked",
+    "Reciprocal",
     "align",
     "as_factor",
     "mapped_size",
@@ -84,8 +85,14 @@ class Masked(NamedTuple):
     factor: Value
 
 
+class Reciprocal(NamedTuple):
+    """A partial derivative of 1 over a value: what it multiplies is divided, rounded once and without overflow."""
+
+    divisor: Value
+
+
 def as_factor(ct: Value, factor: Any) -> Value | None:
-    """``ct`` times a partial derivative, which is a value, the number 0, 1 or -1, or ``Masked``."""
+    """``ct`` times a partial derivative: a value, the number 0, 1 or -1, ``Masked`` or ``Reciprocal``."""
     if factor is None or (ct.traced and ct.splat == 0.0):  # nothing times an infinite slope is nothing
         return None
     if isinstance(factor, (int, float)):
@@ -95,6 +102,8 @@ def as_factor(ct: Value, factor: Any) -> Value | None:
             return ct
         if factor == -1:
             return within_selection(ct, lambda x: -x)
+    if isinstance(factor, Reciprocal):
+        return within_selection(ct, lambda x: x / factor.divisor)
     if isinstance(factor, Masked):
         scaled = within_selection(ct, lambda x: x * factor.factor)
         return selected(factor.mask, scaled, scaled.type)

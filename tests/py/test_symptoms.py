@@ -123,10 +123,22 @@ GROUPS["softmax family"] = {
     "log_softmax of -inf": (qb.log_softmax, (f64(0.0, -INF),), [0.0, -INF]),
     "logsumexp of -inf": (qb.logsumexp, (f64(-INF, -INF),), -INF),
     "logsumexp of inf": (qb.logsumexp, (f64(0.0, INF),), INF),
+    "logsumexp with inf": (slope(qb.logsumexp), (f64(0.0, INF),), [0.0, 1.0]),
     "logsumexp with -inf": (slope(qb.logsumexp), (f64(0.0, -INF),), [1.0, 0.0]),
     "its Hessian": (lambda x: qb.hessian(qb.logsumexp)(x), (f64(0.0, -INF),), [[0, 0], [0, 0]]),
     "logsumexp beside 0": (qb.logsumexp, (f64(0.0, -40.0),), math.log1p(math.exp(-40.0))),
     "logsumexp of ties": (qb.logsumexp, (f64(0.0, 0.0, -40.0),), math.log(2.0)),
+    "softmax, what is beside 1": (
+        slope(lambda x: qb.softmax(x)[0]), (f64(37.42994775023705, 0.0),), [5.551115123125775e-17, -5.551115123125775e-17],
+    ),
+    "cross entropy, what is beside 1": (
+        lambda x: -qb.log_softmax(x)[0], (f64(40.0, 0.0),), math.exp(-40.0),
+    ),
+    "its slope": (slope(lambda x: -qb.log_softmax(x)[0]), (f64(40.0, 0.0),), [-math.exp(-40.0), math.exp(-40.0)]),
+    "Hessian of logsumexp beside 1": (
+        lambda x: qb.hessian(qb.logsumexp)(x), (f64(40.0, 0.0),),
+        [[math.exp(-40.0), -math.exp(-40.0)], [-math.exp(-40.0), math.exp(-40.0)]],
+    ),
     "logsumexp without overflow": (qb.logsumexp, (f64(1e308, 1e308),), 1e308),
     "logaddexp of infinities": (
         qb.logaddexp, (f64(INF, -INF, INF, -INF, NAN), f64(INF, -INF, -INF, 0.0, INF)), [INF, -INF, INF, 0.0, NAN],
@@ -155,6 +167,8 @@ GROUPS["powers"] = {
     "|x|**3, twice": (slope(lambda x: qb.abs(x) ** 3, 2), (f64(0.0, -1.0),), [0.0, 6.0]),
     "sqrt(x**2)": (slope(lambda x: qb.sqrt(x**2)), (f64(-3.0, 0.0),), [-1.0, 0.0]),
     "relu squared, twice": (slope(lambda x: qb.relu(x) ** 2, 2), (f64(-1.0, 0.0, 1.0),), [0.0, 0.0, 2.0]),
+    "slope of exp2 beyond its own range": (slope(qb.exp2), (f64(1024.0, 3.0),), [LN2 * 2.0**1023 * 2.0, 8 * LN2]),
+    "exp2, twice": (slope(qb.exp2, 2), (f64(1024.0, 0.0),), [LN2 * LN2 * 2.0**1023 * 2.0, LN2 * LN2]),
     "exp2 of whole numbers": (qb.exp2, (f64(3.0, -1022.0, 1023.0),), [8.0, 2.0**-1022, 2.0**1023]),
 }  # fmt: skip
 

@@ -34,9 +34,7 @@ func.func @mul(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
 // The slopes are 1 / y and -(x / y) / y.
 // CHECK-LABEL: func.func @div(
 // CHECK: [[R:%.+]] = "qb.div"(%arg0, %arg1)
-// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
-// CHECK: [[DX:%.+]] = "qb.div"([[ONE]], %arg1)
-// CHECK: [[TX:%.+]] = "qb.mul"(%arg2, [[DX]])
+// CHECK: [[TX:%.+]] = "qb.div"(%arg2, %arg1)
 // CHECK: [[Q:%.+]] = "qb.div"([[R]], %arg1)
 // CHECK: [[DY:%.+]] = "qb.neg"([[Q]])
 // CHECK: [[TY:%.+]] = "qb.mul"(%arg3, [[DY]])

@@ -58,8 +58,7 @@ func.func @unique_set(%x: tensor<4xf64>, %i: tensor<2x1xi64>, %u: tensor<2xf64>)
 // CHECK: [[G:%.+]] = "qb.gather_nd"([[R]], %arg1)
 // CHECK: [[TAKEN:%.+]] = "qb.compare"(%arg2, [[G]]) {kind = "equal"}
 // CHECK: [[COUNT:%.+]] = "qb.scatter_nd_add"(%{{.+}}, %arg1, %{{.+}})
-// CHECK: [[SHARE:%.+]] = "qb.div"(%{{.+}}, [[COUNT]])
-// CHECK: [[C:%.+]] = "qb.mul"(%arg3, [[SHARE]])
+// CHECK: [[C:%.+]] = "qb.div"(%arg3, [[COUNT]])
 // CHECK: [[GC:%.+]] = "qb.gather_nd"([[C]], %arg1) {{.*}}outside = "drop"
 // CHECK: [[CU:%.+]] = "qb.where"([[TAKEN]], [[GC]], %{{.+}})
 // CHECK: [[CX:%.+]] = "qb.where"([[K]], [[C]], %{{.+}})
@@ -77,8 +76,7 @@ func.func @scatter_nd_max(%x: tensor<4xf64>, %i: tensor<5x1xi64>, %u: tensor<5xf
 // CHECK: [[G:%.+]] = "qb.gather_nd"([[R]], %arg1)
 // CHECK: [[TAKEN:%.+]] = "qb.compare"(%arg2, [[G]]) {kind = "equal"}
 // CHECK: [[COUNT:%.+]] = "qb.scatter_nd_add"(%{{.+}}, %arg1, %{{.+}})
-// CHECK: [[SHARE:%.+]] = "qb.div"(%{{.+}}, [[COUNT]])
-// CHECK: [[C:%.+]] = "qb.mul"(%arg3, [[SHARE]])
+// CHECK: [[C:%.+]] = "qb.div"(%arg3, [[COUNT]])
 // CHECK: [[GC:%.+]] = "qb.gather_nd"([[C]], %arg1) {{.*}}outside = "drop"
 // CHECK: [[CU:%.+]] = "qb.where"([[TAKEN]], [[GC]], %{{.+}})
 // CHECK: [[CX:%.+]] = "qb.where"([[K]], [[C]], %{{.+}})

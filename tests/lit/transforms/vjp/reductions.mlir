@@ -47,9 +47,7 @@ func.func @cumsum(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
 // CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
 // CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
 // CHECK: [[D:%.+]] = "qb.where"([[U]], [[NAN]], [[TIES]])
-// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
-// CHECK: [[Q:%.+]] = "qb.div"([[ONE]], [[D]])
-// CHECK: [[S:%.+]] = "qb.mul"(%arg1, [[Q]])
+// CHECK: [[S:%.+]] = "qb.div"(%arg1, [[D]])
 // CHECK: [[V:%.+]] = "qb.broadcast"([[S]]) : (tensor<3xf64>) -> tensor<2x3xf64>
 // CHECK: [[C:%.+]] = "qb.where"([[MISS]], [[Z]], [[V]])
 // CHECK: return [[R]], [[C]]
@@ -71,9 +69,7 @@ func.func @max(%x: tensor<2x3xf64>) -> tensor<3xf64> {
 // CHECK: [[U:%.+]] = "qb.compare"([[R]], [[R]]) {kind = "not_equal"}
 // CHECK: [[NAN:%.+]] = "qb.constant"() {value = dense<0x7FF8000000000000> : tensor<f64>}
 // CHECK: [[D:%.+]] = "qb.where"([[U]], [[NAN]], [[TIES]])
-// CHECK: [[ONE:%.+]] = "qb.constant"() {value = dense<1.000000e+00> : tensor<f64>}
-// CHECK: [[Q:%.+]] = "qb.div"([[ONE]], [[D]])
-// CHECK: [[S:%.+]] = "qb.mul"(%arg1, [[Q]])
+// CHECK: [[S:%.+]] = "qb.div"(%arg1, [[D]])
 // CHECK: [[L:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<2x1xf64>
 // CHECK: [[V:%.+]] = "qb.broadcast"([[L]]) : (tensor<2x1xf64>) -> tensor<2x3xf64>
 // CHECK: [[C:%.+]] = "qb.where"([[MISS]], [[Z]], [[V]])
