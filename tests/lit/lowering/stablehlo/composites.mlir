@@ -113,6 +113,31 @@ func.func @erfc(%x: tensor<4xf64>) -> tensor<4xf64> {
   return %0 : tensor<4xf64>
 }
 
+// CHECK-LABEL: func.func public @normal_cdf(
+// CHECK-SAME: %[[X:.*]]: tensor<4xf64>
+// CHECK: stablehlo.composite "qb.normal_cdf" %[[X]] {{.*}}decomposition = @qb.normal_cdf.f64.4{{.*}} : (tensor<4xf64>) -> tensor<4xf64>
+func.func @normal_cdf(%x: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = "qb.normal_cdf"(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// CHECK-LABEL: func.func public @bell(
+// CHECK-SAME: %[[X:.*]]: tensor<4xf64>
+// CHECK: stablehlo.composite "qb.bell" %[[X]] {{.*}}decomposition = @qb.bell.f64.4{{.*}} : (tensor<4xf64>) -> tensor<4xf64>
+func.func @bell(%x: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = "qb.bell"(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// CHECK-LABEL: func.func public @direction(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4xf64>
+// CHECK-SAME: %[[Y:[^:]*]]: tensor<4xf64>
+// CHECK: stablehlo.composite "qb.direction" %[[X]], %[[Y]] {{.*}}decomposition = @qb.direction.f64.4
+func.func @direction(%x: tensor<4xf64>, %y: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = "qb.direction"(%x, %y) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
 // CHECK-LABEL: func.func public @hypot(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4xf64>
 // CHECK-SAME: %[[Y:[^:]*]]: tensor<4xf64>
