@@ -20,6 +20,13 @@ import quabla as qb
 Calls = tuple[Callable[[], Any], Callable[[], Any]]
 
 
+def changed(x: Any) -> Any:
+    """NumPy's way to a new array with another first element."""
+    x = x.copy()
+    x[0] = 1.0
+    return x
+
+
 def calls(n: int) -> dict[str, Calls]:
     """Each op on arrays of n elements (matrices of about as many), by quabla and by NumPy."""
     x, y = np.linspace(0.1, 0.9, n), np.linspace(0.2, 0.7, n)
@@ -27,6 +34,7 @@ def calls(n: int) -> dict[str, Calls]:
     m, v = np.linspace(0.1, 0.9, side * side).reshape(side, side), np.linspace(0.2, 0.7, side)
     qx, qy, qm, qv = map(qb.array, (x, y, m, v))
     mask, qmask = x < y, qx < qy
+    where = np.array([0, 2])
     numbers, number = x[:1000].tolist(), np.asarray(0.5)
     one = qb.array(0.5)
     half = n // 2
@@ -59,6 +67,8 @@ def calls(n: int) -> dict[str, Calls]:
         "x[1:half]": (lambda: qx[1:half], lambda: x[1:half]),
         "m[:, 0]": (lambda: qm[:, 0], lambda: m[:, 0]),
         "m[0, 0]": (lambda: qm[0, 0], lambda: m[0, 0]),
+        "x[indices]": (lambda: qx[where], lambda: x[where]),
+        "x.at[0].set": (lambda: qx.at[0].set(1.0), lambda: changed(x)),
         "stack": (lambda: qb.stack([qv, qv]), lambda: np.stack([v, v])),
         "concat": (lambda: qb.concat([qv, qv], axis=0), lambda: np.concatenate([v, v], axis=0)),
         "astype": (lambda: qx.astype(qb.float32), lambda: x.astype(np.float32)),

@@ -21,6 +21,7 @@ class Quabla:
         self.jacobian, self.jvp, self.softmax, self.logsumexp = qb.jacobian, qb.jvp, qb.softmax, qb.logsumexp
         self.cond, self.fori_loop, self.while_loop = qb.cond, qb.fori_loop, qb.while_loop
         self.cg = qb.linalg.cg
+        self.indices = lambda a: qb.array(a, dtype=qb.int64)
 
     def scan(self, f: Callable[[Any], Any], init: Any, length: int) -> Any:
         import quabla as qb
@@ -45,6 +46,7 @@ class Jax:
         self.jacobian, self.jvp = jax.jacobian, jax.jvp
         self.softmax, self.logsumexp = jax.nn.softmax, jax.scipy.special.logsumexp
         self.cond, self.fori_loop, self.while_loop = jax.lax.cond, jax.lax.fori_loop, jax.lax.while_loop
+        self.indices = jax.numpy.asarray
 
     def scan(self, f: Callable[[Any], Any], init: Any, length: int) -> Any:
         import jax
@@ -230,7 +232,7 @@ def workloads(m: Any) -> dict[str, tuple[Any, ...]]:
         m.grad(lambda v: np_.sum(np_.cumprod(v))),
         m.array(1.0 + 0.001 * rng.normal(size=1000)),
     )
-    places = np_.asarray(rng.integers(0, 10_000, 100_000))
+    places = m.indices(rng.integers(0, 10_000, 100_000))
     found["gather, 1e5"] = (lambda v, i: v[i], normal(10_000), places)
     found["gather gradient, 1e5"] = (m.grad(lambda v, i: np_.sum(v[i] ** 2)), normal(10_000), places)
     found["scatter add, 1e5"] = (lambda v, i, w: v.at[i].add(w), normal(10_000), places, normal(100_000))

@@ -18,6 +18,7 @@ from quabla.ops import dispatch
 from quabla.ops.arguments import shape_tuple, static_int
 from quabla.ops.dispatch import Value
 from quabla.ops.eager import wrap
+from quabla.ops.memo import Memo
 from quabla.ops.shaping import broadcast_to
 from quabla.ops.types import Shape, TensorType, tensor_type
 
@@ -111,10 +112,18 @@ def _integers(found: np.ndarray[Any, Any], dtype: dtype) -> np.ndarray[Any, Any]
 
 def type_of(storage: np.ndarray[Any, Any]) -> TensorType:
     """The tensor type of a NumPy array."""
-    found = dtypes.from_numpy(storage.dtype)
+    return _types[storage.shape, storage.dtype]
+
+
+def _type_of(key: tuple[Shape, np.dtype[Any]]) -> TensorType:
+    shape, numpy = key
+    found = dtypes.from_numpy(numpy)
     if found is None:
-        raise TypeError(f"arrays hold float64, float32, bool, int32 or int64, got NumPy dtype {storage.dtype}")
-    return tensor_type(storage.shape, found)
+        raise TypeError(f"arrays hold float64, float32, bool, int32 or int64, got NumPy dtype {numpy}")
+    return tensor_type(shape, found)
+
+
+_types: Final = Memo(_type_of)
 
 
 def _wrap(storage: np.ndarray[Any, Any], dtype: dtype | None = None) -> Value:
@@ -168,16 +177,16 @@ def asarray(obj: Any, dtype: dtype | None = None) -> Value:
 
 
 def _holds_arrays(items: Any) -> bool:
-    kinds = set(map(type, items))
-    if kinds <= _NUMBERS:
+    if _NUMBERS.issuperset(map(type, items)):
         return False
+    kinds = set(map(type, items))
     if any(hasattr(kind, "traced") for kind in kinds):
         return True
     nested = list in kinds or tuple in kinds
     return nested and any(_holds_arrays(x) for x in items if isinstance(x, (list, tuple)))
 
 
-_NUMBERS: Final = {float, int, bool}
+_NUMBERS: Final = frozenset({float, int, bool})
 
 
 def _stacked(items: Any) -> Value:

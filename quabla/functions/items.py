@@ -18,10 +18,11 @@ from quabla import errors
 from quabla.dtypes import bool_
 from quabla.functions.creation import array
 from quabla.functions.indices import Range, Selection, as_ints, int_array, select
+from quabla.functions.math import logical_and, logical_or
 from quabla.ops import rows
 from quabla.ops.arguments import axis_index
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, is_value, promote, weakly
-from quabla.ops.eager import with_elements
+from quabla.ops.eager import alike, is_tensor, with_elements, wrap
 from quabla.ops.elementwise import ADD, COMPARE, DIV, MAXIMUM, MINIMUM, MUL, WHERE
 from quabla.ops.gathering import (
     CLAMP,
@@ -37,7 +38,7 @@ from quabla.ops.indexing import piece
 from quabla.ops.registry import Op
 from quabla.ops.rules import ones
 from quabla.ops.shaping import BROADCAST, CONCAT, PAD, RESHAPE, TRANSPOSE, reshaped
-from quabla.ops.types import Shape
+from quabla.ops.types import Shape, broadcast_shapes
 
 __all__ = ["At", "getitem", "take", "take_along_axis"]
 
@@ -55,11 +56,13 @@ def getitem(x: Value, index: Any) -> Value:
         TracerError: for a slice with a traced bound, and for a traced mask.
     """
     try:
-        if not x.traced and _is_plain(index):
-            try:
-                return with_elements(x, x.data[index])
-            except (IndexError, TypeError):
-                pass  # select says what is wrong
+        if not x.traced:
+            plain = index if _is_plain(index) else _array_alone(index)
+            if plain is not _NOT_PLAIN:
+                try:
+                    return with_elements(x, x.data[plain])
+                except (IndexError, TypeError):
+                    pass  # select says what is wrong
         return _read(x, select(index, x.type.shape))
     except Exception as e:
         errors.hide_library_frames(e)
@@ -76,7 +79,14 @@ def _is_plain(index: Any) -> bool:
     return True
 
 
+def _array_alone(index: Any) -> Any:
+    """The only index array as NumPy's, where that reads it as we do."""
+    array = index.data if is_tensor(index) else index
+    return array if array.__class__ is np.ndarray and array.ndim and array.dtype.kind in "iub" else _NOT_PLAIN
+
+
 _PLAIN: Final = frozenset({int, slice, type(None), type(...)})
+_NOT_PLAIN: Final = object()
 
 
 def _read(x: Value, taken: Selection) -> Value:
@@ -209,8 +219,8 @@ def _numbers(extent: int, axis: int, rank: int) -> np.ndarray[Any, Any]:
 Combine = Callable[[Value, Value], Value]
 
 
-def _binary(op: Op) -> Combine:
-    return lambda old, new: apply(op, (old, new))
+def _binary(op: Op, of_bools: Combine | None = None) -> Combine:
+    return lambda old, new: of_bools(old, new) if of_bools and old.type.dtype.is_bool else apply(op, (old, new))
 
 
 #: What an update makes of what was there.
@@ -218,8 +228,8 @@ _COMBINE: Final[dict[str, Combine]] = {
     "set": lambda old, new: new,
     "add": _binary(ADD),
     "multiply": _binary(MUL),
-    "max": _binary(MAXIMUM),
-    "min": _binary(MINIMUM),
+    "max": _binary(MAXIMUM, logical_or),
+    "min": _binary(MINIMUM, logical_and),
 }
 #: How updates of points that may be repeated are written.
 _SCATTER: Final = {"set": SCATTER_ND_SET, "add": SCATTER_ND_ADD, "max": SCATTER_ND_MAX, "min": SCATTER_ND_MIN}
@@ -298,6 +308,10 @@ class Place:
     def _updated(self, kind: str, values: object) -> Value:
         x = self._x
         new = _values(kind, x, values)
+        if is_tensor(x) and is_tensor(new) and _is_plain(self._index):
+            made = _written(kind, x, self._index, new)
+            if made is not None:
+                return made
         mask = _only_mask(self._index)
         if mask is not None:
             return _where_masked(kind, x, mask, new)
@@ -312,13 +326,31 @@ class Place:
         return weakly(_write(kind, x, taken, new), x.weak)
 
 
+def _written(kind: str, x: Value, index: Any, new: Value) -> Value | None:
+    """An update of what ints and slices take, at once; None where ``select`` says what is wrong."""
+    try:
+        old = with_elements(x, x.data[index])
+        fits = broadcast_shapes(new.type.shape, old.type.shape) == old.type.shape
+    except (IndexError, TypeError, ValueError):
+        return None
+    if not fits:
+        return None
+    array = x.data.copy()
+    array[index] = _COMBINE[kind](old, new).data
+    return wrap(array, x.type, x.weak)
+
+
 def _values(kind: str, x: Value, values: object) -> Value:
     """The values in the dtype of the array.
 
     Raises:
         ValueError: for values of another dtype, and arithmetic on bools.
     """
-    name, dtype = f"at[...].{kind}", x.type.dtype
+    dtype = x.type.dtype
+    _, new = alike(x, values)
+    if dtype.is_float and is_tensor(new) and new.type.dtype is dtype:
+        return new
+    name = f"at[...].{kind}"
     if dtype.is_int and isinstance(values, (list, tuple, np.ndarray)) and np.asarray(values).dtype.kind in "iu":
         values = array(values, dtype)
     if dtype.is_bool:

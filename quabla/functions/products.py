@@ -14,13 +14,14 @@ from quabla.functions.contraction import einsum
 from quabla.functions.shape import stack
 from quabla.ops.arguments import axis_index, static_int
 from quabla.ops.dispatch import Value, apply, as_value, full, is_number, promote, scalar, weakly
-from quabla.ops.eager import LONG_WAY, Known, two
+from quabla.ops.eager import LONG_WAY, Found, two
 from quabla.ops.elementwise import COMPARE, DIV, MUL, NEG, SUB, WHERE
 from quabla.ops.indexing import GATHER, piece
 from quabla.ops.linalg import MATMUL, known_products
+from quabla.ops.memo import Memo
 from quabla.ops.reductions import SUM
 from quabla.ops.shaping import BROADCAST, CONCAT, TRANSPOSE, reshaped
-from quabla.ops.types import tensor_type
+from quabla.ops.types import TensorType, tensor_type
 
 __all__ = ["cholesky", "cross", "diff", "dot", "einsum", "interp", "kron", "outer", "polyval", "tensordot", "trapezoid"]
 
@@ -59,8 +60,12 @@ def _dot(a: object, b: object) -> Value:
     return weakly(_contract("dot", x, y, (x.type.ndim - 1,), (max(y.type.ndim - 2, 0),)), weak)
 
 
-#: On vectors and matrices it is the matrix product.
-_known_dots: Final = Known(lambda ts: known_products[ts] if max(ts[0].ndim, ts[1].ndim) <= 2 else LONG_WAY)
+def _known_dot(types: tuple[TensorType, TensorType]) -> Found:
+    """Of vectors and matrices it is what ``matmul`` gives."""
+    return known_products[types] if max(types[0].ndim, types[1].ndim) <= 2 else LONG_WAY
+
+
+_known_dots: Final = Memo(_known_dot)
 
 
 def tensordot(a: object, b: object, axes: object = 2) -> Value:

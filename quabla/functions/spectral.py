@@ -61,7 +61,8 @@ def eigh(a: object) -> EighResult:
     Returns:
         ``(eigenvalues, eigenvectors)``: ``[..., n]``, ascending, and ``[..., n, n]``, one column for each; NaN for
         matrices that are not finite. The eigenvectors of a repeated eigenvalue have no derivative: what depends on them
-        gets one that is not finite. The eigenvalues do, and the eigenvectors of the others beside it.
+        gets one that is not finite. The eigenvalues do, the eigenvectors of the others beside it, and what is a function
+        of the matrix, such as ``(v * f(w)) @ v.T`` and ``sum(f(w))``, to every order: see ``funm``.
 
     Raises:
         ValueError: matrices that are not square.

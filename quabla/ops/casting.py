@@ -10,9 +10,10 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.dtypes import dtype
 from quabla.ops.dispatch import Value, apply, as_value, cast, full, weakly
-from quabla.ops.eager import KnownBy, one
+from quabla.ops.eager import Known, one
 from quabla.ops.into import Into, assigned
 from quabla.ops.masking import within_selection
+from quabla.ops.memo import Memo
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.types import Params, TensorType
 
@@ -180,14 +181,18 @@ def astype(x: object, dtype: dtype) -> Value:
     """
     try:
         to = dtypes.check(dtype, "astype: dtype")
-        r = one(_KNOWN[to], x)
+        r = one(_known[to], x)
         return apply(CAST, (as_value(x),), (to,)) if r is None else r
     except Exception as e:
         errors.hide_library_frames(e)
         raise
 
 
-_KNOWN: Final = KnownBy(lambda t, to: CAST.prepared[(to,), t])
+def _to(dtype: dtype) -> Known:
+    return Memo(lambda t: CAST.prepared[(dtype,), t])
+
+
+_known: Final = Memo(_to)
 
 
 def stop_gradient(x: object) -> Value:

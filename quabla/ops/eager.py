@@ -6,12 +6,12 @@ what an op does with operands of some types is worked out once, and looked up by
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from quabla.dtypes import dtype
+from quabla.ops.memo import Memo
 from quabla.ops.registry import Kernel, Op
 from quabla.ops.silence import silent
 from quabla.ops.types import Params, TensorType, splat_const, tensor_type
@@ -21,7 +21,7 @@ __all__ = [
     "Fields",
     "Found",
     "Known",
-    "KnownBy",
+    "alike",
     "compute",
     "is_tensor",
     "known_pairs",
@@ -111,26 +111,18 @@ def with_elements(x: Value, array: Any) -> Value:
     return wrap(array, x.type.with_shape(array.shape), x.weak)
 
 
-class _Numbers(dict[tuple[dtype, Any], Any]):
-    """Python numbers as Tensors of rank 0, by dtype and value: for a zero, which does not show its sign, its text."""
-
-    __slots__ = ()
-
-    def __missing__(self, key: tuple[dtype, Any]) -> Value:
-        dtype, value = key
-        type = tensor_type((), dtype)
-        if dtype.is_float:
-            array = silent().run(np.asarray, float(value), dtype.numpy)
-        else:
-            array = splat_const(type, float(value) if value.__class__ is str else value).array
-        if len(self) > _MOST:
-            self.clear()
-        number = self[key] = wrap(array, type)
-        return number
+def _rank_0(key: tuple[dtype, Any]) -> Value:
+    dtype, value = key
+    type = tensor_type((), dtype)
+    if dtype.is_float:
+        array = silent().run(np.asarray, float(value), dtype.numpy)
+    else:
+        array = splat_const(type, float(value) if value.__class__ is str else value).array
+    return wrap(array, type)
 
 
-_numbers: Final = _Numbers()
-_MOST: Final = 4096
+#: Python numbers as Tensors of rank 0, by dtype and value: for a zero, which does not show its sign, its text.
+_numbers: Final = Memo(_rank_0)
 
 
 def number(value: float, dtype: dtype) -> Value:
@@ -143,51 +135,13 @@ def number(value: float, dtype: dtype) -> Value:
 #: A kernel and the type of its result; None where the long way is needed.
 Found = tuple[Kernel | None, Any]
 LONG_WAY: Final[Found] = (None, None)
-
-
-class Known(dict[Any, Found]):
-    """What a function does to Tensors, by their types and what else its kernel depends on.
-
-    Args:
-        work_out: what is to be known about a key.
-    """
-
-    __slots__ = ("_work_out",)
-
-    def __init__(self, work_out: Callable[[Any], Found]) -> None:
-        super().__init__()
-        self._work_out: Final = work_out
-
-    def __missing__(self, key: Any) -> Found:
-        if len(self) > _MOST:
-            self.clear()
-        found = self[key] = self._work_out(key)
-        return found
-
-
-class KnownBy(dict[Any, Known]):
-    """``Known`` for each choice of the static arguments of a function of one Tensor.
-
-    Args:
-        work_out: what is to be known about a type and static arguments.
-    """
-
-    __slots__ = ("_work_out",)
-
-    def __init__(self, work_out: Callable[[TensorType, Any], Found]) -> None:
-        super().__init__()
-        self._work_out: Final = work_out
-
-    def __missing__(self, key: Any) -> Known:
-        if len(self) > _MOST:
-            self.clear()
-        known = self[key] = Known(lambda t: self._work_out(t, key))
-        return known
+#: What a function does to Tensors, by their types.
+Known = Memo[Any, Found]
 
 
 def known_singles(op: Op, params: Params = ()) -> Known:
     """An op on one Tensor that needs no conversion, by its type."""
-    return Known(lambda t: op.prepared[params, t] if takes(op, t.dtype) else LONG_WAY)
+    return Memo(lambda t: op.prepared[params, t] if takes(op, t.dtype) else LONG_WAY)
 
 
 def known_pairs(op: Op, params: Params = (), *, ints: bool = False) -> Known:
@@ -198,7 +152,7 @@ def known_pairs(op: Op, params: Params = (), *, ints: bool = False) -> Known:
         fit = x.dtype is y.dtype and takes(op, x.dtype, ints=ints)
         return op.prepared[params, x, y] if fit else LONG_WAY
 
-    return Known(work_out)
+    return Memo(work_out)
 
 
 def takes(op: Op, dtype: dtype, *, ints: bool = False) -> bool:
@@ -226,7 +180,7 @@ def one(known: Known, x: Any) -> Value | None:
 def two(known: Known, x: Any, y: Any) -> Value | None:
     """The result for two Tensors, or for one of floats and a Python number; None where the long way is needed."""
     if x.__class__ is not y.__class__:
-        x, y = _alike(x, y)
+        x, y = alike(x, y)
     if x.__class__ is not Tensor or x.__class__ is not y.__class__ or x.weak or y.weak:
         return None
     kernel, type = known[x.type, y.type]
@@ -238,7 +192,7 @@ def two(known: Known, x: Any, y: Any) -> Value | None:
 def three(known: Known, x: Any, y: Any, z: Any) -> Value | None:
     """As ``two``, with another Tensor in front."""
     if y.__class__ is not z.__class__:
-        y, z = _alike(y, z)
+        y, z = alike(y, z)
     kind = x.__class__
     if kind is not Tensor or kind is not y.__class__ or kind is not z.__class__ or x.weak or y.weak or z.weak:
         return None
@@ -248,7 +202,7 @@ def three(known: Known, x: Any, y: Any, z: Any) -> Value | None:
     return wrap(silent().run(kernel, x.data, y.data, z.data), type)
 
 
-def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+def alike(x: Any, y: Any) -> tuple[Any, Any]:
     """A Python number beside a Tensor of floats as a Tensor of that dtype; anything else as it is."""
     kind, other = x.__class__, y.__class__
     if kind is Tensor and x.type.dtype.is_float:

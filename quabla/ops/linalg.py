@@ -11,8 +11,9 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops.blas import on_one_thread
 from quabla.ops.dispatch import Value, apply, promote, weakly
-from quabla.ops.eager import LONG_WAY, Found, Known, two
+from quabla.ops.eager import LONG_WAY, Found, two
 from quabla.ops.into import Into, assigned
+from quabla.ops.memo import Memo
 from quabla.ops.registry import Kernel, Op, Sample, define
 from quabla.ops.rules import align, unbroadcast
 from quabla.ops.shaping import RESHAPE, TRANSPOSE
@@ -221,5 +222,5 @@ def _of_vectors(types: tuple[TensorType, TensorType]) -> Found:
     return kernel, a.with_shape((*a.shape[:-1], *b.shape[1:]))
 
 
-known_matrices: Final = Known(_of_matrices)
-known_products: Final = Known(_of_vectors)
+known_matrices: Final = Memo(_of_matrices)
+known_products: Final = Memo(_of_vectors)

@@ -16,9 +16,10 @@ import numpy as np
 from quabla import dtypes, errors
 from quabla.ops.arguments import axis_index, axis_set
 from quabla.ops.dispatch import Value, apply, cast, float_operand, full, scalar
-from quabla.ops.eager import LONG_WAY, Found, KnownBy, one, takes
+from quabla.ops.eager import LONG_WAY, Found, Known, one, takes
 from quabla.ops.into import Into, assigned
 from quabla.ops.masking import added, moved, within_selection
+from quabla.ops.memo import Memo
 from quabla.ops.records import INTS
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import zeros
@@ -427,12 +428,13 @@ def _reduction(op: Op, x: object, axis: object, keepdims: bool) -> Value:
 def _at_once(op: Op) -> Callable[[F], F]:
     """Give a reduction the short way for Tensors."""
 
-    def work_out(type: TensorType, axis: int | None) -> Found:
-        if not takes(op, type.dtype):
-            return LONG_WAY
-        return op.prepared[(axis_set(op.name, axis, type.ndim),), type]
+    def along(axis: int | None) -> Known:
+        def work_out(type: TensorType) -> Found:
+            return op.prepared[(axis_set(op.name, axis, type.ndim),), type] if takes(op, type.dtype) else LONG_WAY
 
-    known = KnownBy(work_out)
+        return Memo(work_out)
+
+    known = Memo(along)
 
     def decorated(long: Any) -> Any:
         @wraps(long)

@@ -14,6 +14,7 @@ import numpy as np
 
 from quabla import dtypes, errors
 from quabla.ops.into import Into, into_array
+from quabla.ops.memo import Memo
 from quabla.ops.types import Params, Shape, TensorType
 
 __all__ = ["REGISTRY", "Attribute", "Convention", "Op", "Sample", "define", "lookup"]
@@ -187,8 +188,10 @@ class Op:
         self.ulps: Final = ulps
         self.conventions: Final = conventions
         self.source: Final = source
-        self.inferred: Final[dict[tuple[Any, ...], TensorType]] = {}
-        self.prepared: Final = Prepared(self)
+        #: The result's type by ``(params, operand types)``.
+        self.inferred: Final = Memo(self._infer)
+        #: The kernel and the result's type by ``(params, *operand types)``.
+        self.prepared: Final = Memo(self._prepare)
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -203,17 +206,22 @@ class Op:
         Raises:
             ValueError, TypeError: with the op's name, what came, what was wanted and the user's line.
         """
-        key = (params, types)
-        t = self.inferred.get(key)
-        if t is None:
-            try:
-                t = self.infer(types, params)
-            except (ValueError, TypeError, IndexError) as e:
-                raise type(e)(f"{self.name}: {e}{errors.at_user_line()}") from None
-            if len(self.inferred) > _CACHED:
-                self.inferred.clear()
-            self.inferred[key] = t
-        return t
+        return self.inferred[params, types]
+
+    def _infer(self, key: tuple[Params, tuple[TensorType, ...]]) -> TensorType:
+        params, types = key
+        try:
+            return self.infer(types, params)
+        except (ValueError, TypeError, IndexError) as e:
+            raise type(e)(f"{self.name}: {e}{errors.at_user_line()}") from None
+
+    def _prepare(self, key: tuple[Any, ...]) -> tuple[Kernel, TensorType]:
+        params, *types = key
+        result = self.inferred[params, tuple(types)]
+        kernel = self.kernel(params, types)
+        if self.widens(types):
+            kernel = _widened(kernel, result.dtype.numpy)
+        return kernel, result
 
     def kernel_for(self, types: tuple[TensorType, ...], params: Params) -> Kernel:
         """The NumPy kernel for these types, widened to float64 where float32 alone would round more than once."""
@@ -230,29 +238,6 @@ class Op:
         return not self.exact_f32 and any(t.dtype is dtypes.float32 for t in types)
 
 
-class Prepared(dict[tuple[Any, ...], tuple[Kernel, TensorType]]):
-    """An op's kernels and the types of their results, by ``(params, *operand types)``; made when first asked for."""
-
-    __slots__ = ("_op",)
-
-    def __init__(self, op: Op) -> None:
-        super().__init__()
-        self._op: Final = op
-
-    def __missing__(self, key: tuple[Any, ...]) -> tuple[Kernel, TensorType]:
-        op = self._op
-        params, *types = key
-        result = op.result_type(tuple(types), params)
-        kernel = op.kernel(params, types)
-        if op.widens(types):
-            kernel = _widened(kernel, result.dtype.numpy)
-        if len(self) > _CACHED:
-            self.clear()
-        found = self[key] = kernel, result
-        return found
-
-
-_CACHED: Final = 4096
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
 

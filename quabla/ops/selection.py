@@ -9,9 +9,10 @@ import numpy as np
 
 from quabla import dtypes, errors
 from quabla.ops.dispatch import Value, apply, as_value, binary, is_number, number_like, promote, scalar, weakly
-from quabla.ops.eager import LONG_WAY, Found, Known, three
+from quabla.ops.eager import LONG_WAY, Found, three
 from quabla.ops.into import Into
 from quabla.ops.masking import chosen, negated, selected
+from quabla.ops.memo import Memo
 from quabla.ops.records import INF, INTS, NAN, REALS, STEP, binary_function, check_one_dtype, infer_elementwise, listed
 from quabla.ops.registry import Attribute, Convention, Kernel, Op, Sample, define
 from quabla.ops.rules import unbroadcast
@@ -246,7 +247,7 @@ def _work_out(types: tuple[TensorType, ...]) -> Found:
     return WHERE.prepared[((), *types)] if mask.dtype.is_bool and x.dtype is y.dtype else LONG_WAY
 
 
-_known: Final = Known(_work_out)
+_known: Final = Memo(_work_out)
 
 
 def _all_bool(*branches: Any) -> bool:

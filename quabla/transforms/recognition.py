@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from quabla.ops.casting import CONSTANT
+from quabla.ops.casting import CAST, CONSTANT
 from quabla.ops.elementwise import DIV, MUL, POWI
 from quabla.ops.factorizations import EIGH_VALUES, EIGH_VECTORS
 from quabla.ops.linalg import MATMUL
@@ -102,7 +102,7 @@ class _Finder:
             form = self._padded(n, first)
         elif first is not None and op is POWI and n.params == (2,) and first.kind in PAIRS:
             form = first._replace(kind=PAIRS[first.kind], factors=first.factors * 2, outer=first.outer * 2)
-        elif op.elementwise and op.name != "barrier":
+        elif (op.elementwise and op.name != "barrier") or op is CAST:
             form = self._scaled(n) or self._elementwise(n)
         if form is not None:
             self.forms[n] = form

@@ -476,3 +476,68 @@ def test_jax_agrees(name):
         control_programs.qb = module_qb
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a.numpy(), np.asarray(b), rtol=1e-11, atol=1e-12)
+
+
+# ---- stacked outputs --------------------------------------------------------------------------------
+
+
+def loops_of(fun, *args):
+    """The loops of a traced function, in order."""
+    from quabla.tracing.graph import FORI
+    from quabla.tracing.trace import Arguments, trace
+
+    return [n for n in trace(fun, Arguments(list(args))).graph.body().nodes if n.op is FORI]
+
+
+def test_the_cotangent_of_a_stacked_output_is_not_carried():
+    """The backward loop reads one row of it in each iteration; a copy of all of it would take quadratic time."""
+
+    def f(x):
+        return qb.sum(qb.scan(lambda c, i: (qb.sin(c) + 0.5, c * c), x, length=6)[1])
+
+    _, backward = loops_of(qb.grad(f), ONE)
+    assert [r.type.shape for r in backward.results] == [()]
+
+    c, slope, want = 1.0, 1.0, 0.0
+    for _ in range(6):
+        want += 2.0 * c * slope
+        c, slope = np.sin(c) + 0.5, slope * np.cos(c)
+    assert qb.grad(f)(ONE).item() == pytest.approx(want, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("upper", "write"),
+    [
+        (4, lambda b, i, c: b.at[i].set(c * c)),
+        (3, lambda b, i, c: b.at[i].set(c * c)),  # the last row stays
+        (4, lambda b, i, c: b.at[i - 1].set(c * c)),
+        (4, lambda b, i, c: b.at[i].set(b[i] * c)),  # reads what was there
+        (4, lambda b, i, c: b.at[0].set(c * c)),  # one row, again and again
+    ],
+)
+def test_buffers_with_a_derivative_of_their_own(upper, write):
+    def f(x, buffer):
+        step = lambda i, s: (s[0] * 1.1 + 0.2, write(s[1], i, s[0]))  # noqa: E731
+        x, buffer = qb.fori_loop(0, upper, step, (x, buffer))
+        return qb.sum(buffer * qb.array([1.0, 2.0, 3.0, 5.0])) + x
+
+    def unrolled(x, buffer):
+        for i in range(upper):
+            x, buffer = x * 1.1 + 0.2, write(buffer, i, x)
+        return qb.sum(buffer * qb.array([1.0, 2.0, 3.0, 5.0])) + x
+
+    for make in (lambda g: g, qb.jit):
+        got = make(qb.grad(f, (0, 1)))(ONE, qb.array(T))
+        want = qb.grad(unrolled, (0, 1))(ONE, qb.array(T))
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-14)
+
+
+def test_a_stacked_output_does_not_count_as_tape():
+    """The states of 3,000 iterations take 24 kB; the stack that the loop fills is not kept for each of them."""
+
+    def f(x):
+        return qb.sum(qb.scan(lambda c, i: (qb.sin(c), c), x, length=3000)[1])
+
+    forward, backward = loops_of(qb.grad(f), ONE)
+    assert forward.params == backward.params == (0, 3000)

@@ -142,13 +142,9 @@ def test_parameters_have_derivatives_too():
     close(qb.jacobian(qb.grad(f, argnums=1), argnums=0)(a, p), want)
     many = qb.array([0.5, 1.7])
     close(qb.vmap(qb.grad(f, argnums=1), (None, 0))(a, many)[1], qb.grad(f, argnums=1)(a, p))
-    network = lambda x, w: qb.sum(L.funm(x, lambda y: qb.dot(qb.tanh(y * w), w)) * weights)  # noqa: E731
-    close(
-        qb.grad(network, argnums=1)(a, many),
-        qb.grad(
-            lambda w: qb.sum(w * qb.stack([qb.sum(L.funm(a, lambda y: qb.tanh(y * w[i])) * weights) for i in (0, 1)]))
-        )(many),
-    )
+    layer = lambda x, w: qb.sum(L.funm(x, lambda y: qb.dot(qb.tanh(y * w), w)) * weights)  # noqa: E731
+    units = lambda x, w: qb.sum(qb.vmap(lambda u: u * qb.sum(L.funm(x, lambda y: qb.tanh(y * u)) * weights))(w))  # noqa: E731
+    close(qb.grad(layer, argnums=1)(a, many), qb.grad(units, argnums=1)(a, many))
 
 
 def test_stacks_are_loops():
@@ -298,7 +294,11 @@ def test_plain_programs_over_stacks():
         return qb.sum(L.funm(x, qb.exp) * C) + qb.sum(L.trace_funm(x, qb.log))
 
     close(qb.grad(f)(qb.array(stack)), qb.grad(g)(qb.array(stack)))
-    one = lambda x: (lambda w, v: qb.sum((v * qb.exp(w)) @ v.T * C))(*L.eigh(x))  # noqa: E731
+
+    def one(x):
+        w, v = L.eigh(x)
+        return qb.sum((v * qb.exp(w)) @ v.T * C)
+
     mapped = qb.grad(lambda x: qb.sum(qb.vmap(one)(x)))(qb.array(stack))
     close(mapped, np.stack([qb.grad(one)(qb.array(a)).numpy() for a in stack]))
     close(qb.jit(qb.vmap(qb.grad(one)))(qb.array(stack)), mapped)

@@ -241,8 +241,8 @@ func.func @svd_s(%a: tensor<3x2xf64>) -> tensor<2xf64> {
   return %0 : tensor<2xf64>
 }
 
-// With p = u^T da v, u^T du is (p s + s p^T) / ((s_i + s_j) (s_j - s_i)) off the diagonal. Of a tall matrix, what of
-// da v is orthogonal to u moves it by itself over s.
+// With p = u^T da v, u^T du is half of (p + p^T) / (s_j - s_i) + (p - p^T) / (s_i + s_j) off the diagonal. Of a tall
+// matrix, what of da v is orthogonal to u moves it by itself over s.
 // CHECK-LABEL: func.func @svd_u(
 // CHECK: [[U:%.+]] = "qb.svd_u"(%arg0)
 // CHECK: [[S:%.+]] = "qb.svd_s"(%arg0)
@@ -251,20 +251,22 @@ func.func @svd_s(%a: tensor<3x2xf64>) -> tensor<2xf64> {
 // CHECK: [[DAV:%.+]] = "qb.matmul"(%arg1, [[V]])
 // CHECK: [[UT:%.+]] = "qb.transpose"([[U]])
 // CHECK: [[P:%.+]] = "qb.matmul"([[UT]], [[DAV]])
-// CHECK: [[ROW:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<1x2xf64>
-// CHECK: [[PS:%.+]] = "qb.mul"([[P]], [[ROW]])
-// CHECK: [[COLUMN:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<2x1xf64>
 // CHECK: [[PT:%.+]] = "qb.transpose"([[P]])
-// CHECK: [[SPT:%.+]] = "qb.mul"([[COLUMN]], [[PT]])
-// CHECK: [[BOTH:%.+]] = "qb.add"([[PS]], [[SPT]])
-// CHECK: [[MIXED:%.+]] = "qb.mul"([[BOTH]], {{%.+}})
-// CHECK: [[SUM:%.+]] = "qb.add"([[ROW]], [[COLUMN]])
-// CHECK: [[SUMS:%.+]] = "qb.add"([[SUM]], {{%.+}})
-// CHECK: [[PARTLY:%.+]] = "qb.ratio"([[MIXED]], [[SUMS]])
+// CHECK: [[BOTH:%.+]] = "qb.add"([[P]], [[PT]])
+// CHECK: [[EVEN:%.+]] = "qb.mul"([[BOTH]], {{%.+}})
+// CHECK: [[ROW:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<1x2xf64>
+// CHECK: [[COLUMN:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<2x1xf64>
 // CHECK: [[APART:%.+]] = "qb.sub"([[ROW]], [[COLUMN]])
 // CHECK: [[KEPT:%.+]] = "qb.where"({{%.+}}, [[APART]], {{%.+}})
 // CHECK: [[GAPS:%.+]] = "qb.add"([[KEPT]], {{%.+}})
-// CHECK: [[OMEGA:%.+]] = "qb.ratio"([[PARTLY]], [[GAPS]])
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[EVEN]], [[GAPS]])
+// CHECK: [[SUM:%.+]] = "qb.add"([[ROW]], [[COLUMN]])
+// CHECK: [[POSITIVE:%.+]] = "qb.where"({{%.+}}, [[SUM]], {{%.+}})
+// CHECK: [[SUMS:%.+]] = "qb.add"([[POSITIVE]], {{%.+}})
+// CHECK: [[ODD:%.+]] = "qb.sub"([[P]], [[PT]])
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[ODD]], [[SUMS]])
+// CHECK: [[TWICE:%.+]] = "qb.add"([[BYGAPS]], [[BYSUMS]])
+// CHECK: [[OMEGA:%.+]] = "qb.mul"({{%.+}}, [[TWICE]])
 // CHECK: [[INSIDE:%.+]] = "qb.matmul"([[U]], [[OMEGA]])
 // CHECK: [[UP:%.+]] = "qb.matmul"([[U]], [[P]])
 // CHECK: [[ORTHOGONAL:%.+]] = "qb.sub"([[DAV]], [[UP]])
@@ -281,9 +283,11 @@ func.func @svd_u(%a: tensor<3x2xf64>) -> tensor<3x2xf64> {
 // Of a wide matrix it is the u of the reduced form, and square.
 // CHECK-LABEL: func.func @svd_u_full(
 // CHECK: [[U:%.+]] = "qb.svd_u_full"(%arg0)
-// CHECK: [[OMEGA:%.+]] = "qb.ratio"({{%.+}}, {{%.+}})
-// CHECK: [[OMEGAS:%.+]] = "qb.ratio"([[OMEGA]], {{%.+}})
-// CHECK: [[DU:%.+]] = "qb.matmul"([[U]], [[OMEGAS]])
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"({{%.+}}, {{%.+}})
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"({{%.+}}, {{%.+}})
+// CHECK: [[TWICE:%.+]] = "qb.add"([[BYGAPS]], [[BYSUMS]])
+// CHECK: [[OMEGA:%.+]] = "qb.mul"({{%.+}}, [[TWICE]])
+// CHECK: [[DU:%.+]] = "qb.matmul"([[U]], [[OMEGA]])
 // CHECK: return [[U]], [[DU]]
 func.func @svd_u_full(%a: tensor<2x3xf64>) -> tensor<2x2xf64> {
   %0 = "qb.svd_u_full"(%a) : (tensor<2x3xf64>) -> tensor<2x2xf64>
@@ -299,8 +303,10 @@ func.func @svd_u_full(%a: tensor<2x3xf64>) -> tensor<2x2xf64> {
 // CHECK: [[DAT:%.+]] = "qb.transpose"(%arg1)
 // CHECK: [[CARRIED:%.+]] = "qb.matmul"([[DAT]], [[U]])
 // CHECK: [[P:%.+]] = "qb.matmul"([[VH]], [[CARRIED]])
-// CHECK: [[PARTLY:%.+]] = "qb.ratio"({{%.+}}, {{%.+}})
-// CHECK: [[OMEGA:%.+]] = "qb.ratio"([[PARTLY]], {{%.+}})
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"({{%.+}}, {{%.+}})
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"({{%.+}}, {{%.+}})
+// CHECK: [[TWICE:%.+]] = "qb.add"([[BYGAPS]], [[BYSUMS]])
+// CHECK: [[OMEGA:%.+]] = "qb.mul"({{%.+}}, [[TWICE]])
 // CHECK: [[DV:%.+]] = "qb.matmul"([[V]], [[OMEGA]])
 // CHECK: [[DVH:%.+]] = "qb.transpose"([[DV]])
 // CHECK: return [[VH]], [[DVH]]

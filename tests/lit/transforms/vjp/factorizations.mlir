@@ -252,8 +252,8 @@ func.func @svd_s(%a: tensor<3x2xf64>) -> tensor<2xf64> {
   return %0 : tensor<2xf64>
 }
 
-// Transposed, with w = (u^T ubar) / ((s_j - s_i) (s_i + s_j)) off the diagonal and o = ubar / s:
-// abar = (o + u (w s + (s w)^T - u^T o)) v^T
+// Transposed, with h = u^T ubar / 2, e = h / (s_j - s_i) off the diagonal, d = h / (s_i + s_j) and o = ubar / s:
+// abar = (o + u (e + e^T + d - d^T - u^T o)) v^T
 // CHECK-LABEL: func.func @svd_u(
 // CHECK: [[U:%.+]] = "qb.svd_u"(%arg0)
 // CHECK: [[S:%.+]] = "qb.svd_s"(%arg0)
@@ -261,22 +261,24 @@ func.func @svd_s(%a: tensor<3x2xf64>) -> tensor<2xf64> {
 // CHECK: [[UT:%.+]] = "qb.transpose"([[U]])
 // CHECK: [[ROW:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<1x2xf64>
 // CHECK: [[COLUMN:%.+]] = "qb.reshape"([[S]]) : (tensor<2xf64>) -> tensor<2x1xf64>
-// CHECK: [[SUM:%.+]] = "qb.add"([[ROW]], [[COLUMN]])
-// CHECK: [[SUMS:%.+]] = "qb.add"([[SUM]], {{%.+}})
 // CHECK: [[GAPS:%.+]] = "qb.add"({{%.+}}, {{%.+}})
+// CHECK: [[SUM:%.+]] = "qb.add"([[ROW]], [[COLUMN]])
+// CHECK: [[POSITIVE:%.+]] = "qb.where"({{%.+}}, [[SUM]], {{%.+}})
+// CHECK: [[SUMS:%.+]] = "qb.add"([[POSITIVE]], {{%.+}})
 // CHECK: [[O:%.+]] = "qb.ratio"(%arg1, {{%.+}})
 // CHECK: [[MINUS:%.+]] = "qb.neg"([[O]])
 // CHECK: [[UTO:%.+]] = "qb.matmul"([[UT]], [[MINUS]])
 // CHECK: [[INNER:%.+]] = "qb.matmul"([[UT]], %arg1)
-// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[INNER]], [[GAPS]])
-// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[BYGAPS]], [[SUMS]])
-// CHECK: [[W:%.+]] = "qb.mul"([[BYSUMS]], {{%.+}})
-// CHECK: [[SW:%.+]] = "qb.mul"([[W]], [[COLUMN]])
-// CHECK: [[SWT:%.+]] = "qb.transpose"([[SW]])
-// CHECK: [[TWO:%.+]] = "qb.add"([[UTO]], [[SWT]])
-// CHECK: [[WS:%.+]] = "qb.mul"([[W]], [[ROW]])
-// CHECK: [[THREE:%.+]] = "qb.add"([[TWO]], [[WS]])
-// CHECK: [[ALONG:%.+]] = "qb.matmul"([[U]], [[THREE]])
+// CHECK: [[H:%.+]] = "qb.mul"([[INNER]], {{%.+}})
+// CHECK: [[D:%.+]] = "qb.ratio"([[H]], [[SUMS]])
+// CHECK: [[TWO:%.+]] = "qb.add"([[UTO]], [[D]])
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[H]], [[GAPS]])
+// CHECK: [[E:%.+]] = "qb.mul"([[BYGAPS]], {{%.+}})
+// CHECK: [[THREE:%.+]] = "qb.add"([[TWO]], [[E]])
+// CHECK: [[ACROSS:%.+]] = "qb.sub"([[E]], [[D]])
+// CHECK: [[ACROSST:%.+]] = "qb.transpose"([[ACROSS]])
+// CHECK: [[FOUR:%.+]] = "qb.add"([[THREE]], [[ACROSST]])
+// CHECK: [[ALONG:%.+]] = "qb.matmul"([[U]], [[FOUR]])
 // CHECK: [[BOTH:%.+]] = "qb.add"([[O]], [[ALONG]])
 // CHECK: [[ABAR:%.+]] = "qb.matmul"([[BOTH]], [[VH]])
 // CHECK: return [[U]], [[ABAR]]
@@ -290,8 +292,9 @@ func.func @svd_u(%a: tensor<3x2xf64>) -> tensor<3x2xf64> {
 // CHECK: [[U:%.+]] = "qb.svd_u_full"(%arg0)
 // CHECK: [[UT:%.+]] = "qb.transpose"([[U]])
 // CHECK: [[INNER:%.+]] = "qb.matmul"([[UT]], %arg1)
-// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[INNER]], {{%.+}})
-// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[BYGAPS]], {{%.+}})
+// CHECK: [[H:%.+]] = "qb.mul"([[INNER]], {{%.+}})
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[H]], {{%.+}})
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[H]], {{%.+}})
 // CHECK: [[ALONG:%.+]] = "qb.matmul"([[U]], {{%.+}})
 // CHECK: [[ABAR:%.+]] = "qb.matmul"([[ALONG]], {{%.+}})
 // CHECK: return [[U]], [[ABAR]]
@@ -307,8 +310,9 @@ func.func @svd_u_full(%a: tensor<2x3xf64>) -> tensor<2x2xf64> {
 // CHECK: [[S:%.+]] = "qb.svd_s"(%arg0)
 // CHECK: [[VBAR:%.+]] = "qb.transpose"(%arg1)
 // CHECK: [[INNER:%.+]] = "qb.matmul"({{%.+}}, [[VBAR]])
-// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[INNER]], {{%.+}})
-// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[BYGAPS]], {{%.+}})
+// CHECK: [[H:%.+]] = "qb.mul"([[INNER]], {{%.+}})
+// CHECK: [[BYSUMS:%.+]] = "qb.ratio"([[H]], {{%.+}})
+// CHECK: [[BYGAPS:%.+]] = "qb.ratio"([[H]], {{%.+}})
 // CHECK: [[ALONG:%.+]] = "qb.matmul"({{%.+}}, {{%.+}})
 // CHECK: [[ABART:%.+]] = "qb.matmul"([[ALONG]], {{%.+}})
 // CHECK: [[ABAR:%.+]] = "qb.transpose"([[ABART]])
