@@ -32,13 +32,19 @@ _INSTEAD: Final[dict[str, dict[str, str]]] = {
         "eig": "quabla.linalg.eigh, for symmetric matrices",
         "eigh": "quabla.linalg.eigh",
         "empty": "quabla.zeros",
+        "apply_along_axis": "quabla.vmap",
+        "count_nonzero": "quabla.sum of mask.astype(quabla.float64)",
+        "expit": "quabla.sigmoid",
         "fabs": "quabla.abs",
         "flatten": "quabla.ravel",
         "fliplr": "quabla.flip with axis=1",
         "flipud": "quabla.flip with axis=0",
         "floor_divide": "the operator //",
+        "fill_diagonal": "quabla.where with quabla.eye",
+        "gradient": "quabla.grad for derivatives; differences are x[2:] - x[:-2]",
         "hsplit": "quabla.split with axis=1",
         "hstack": "quabla.concat with axis=1, or axis=0 for vectors",
+        "identity": "quabla.eye",
         "inner": "quabla.tensordot, or quabla.dot for vectors",
         "int8": "quabla.int32",
         "int16": "quabla.int32",
@@ -46,7 +52,12 @@ _INSTEAD: Final[dict[str, dict[str, str]]] = {
         "jacfwd": "quabla.jacobian, which picks the direction",
         "jacrev": "quabla.jacobian, which picks the direction",
         "lax": "quabla itself: cond, scan, fori_loop and while_loop are there",
+        "logit": "quabla.log(p) - quabla.log1p(-p)",
+        "logspace": "10.0 ** quabla.linspace",
+        "median": "quabla.sort, and the elements in the middle",
         "multiply": "the operator *",
+        "nanmean": "quabla.where with quabla.isnan, and sums",
+        "nansum": "quabla.sum of quabla.where(quabla.isnan(x), 0.0, x)",
         "negative": "the operator -",
         "nn": "quabla itself: relu, sigmoid, softmax, softplus, gelu and silu are there",
         "no_grad": "quabla.stop_gradient",
@@ -61,10 +72,12 @@ _INSTEAD: Final[dict[str, dict[str, str]]] = {
         "row_stack": "quabla.stack",
         "select": "quabla.where",
         "shape": "the attribute shape of an array",
+        "sinc": "quabla.sin, with quabla.where at 0",
         "size": "the attribute size of an array",
         "subtract": "the operator -",
         "take_along_dim": "quabla.take_along_axis",
         "tensor": "quabla.array",
+        "trapz": "quabla.trapezoid",
         "tree_leaves": "quabla.tree.leaves",
         "tree_map": "quabla.tree.map",
         "tree_util": "quabla.tree",
@@ -72,14 +85,21 @@ _INSTEAD: Final[dict[str, dict[str, str]]] = {
         "vectorize": "quabla.vmap",
         "vsplit": "quabla.split",
         "vstack": "quabla.concat, or quabla.stack for vectors",
+        "xlogy": "quabla.where(quabla.equal(x, 0.0), 0.0, x * quabla.log(y))",
     },
     "quabla.linalg": {
         "eig": "quabla.linalg.eigh, for symmetric matrices",
         "eigvalsh": "eigh(a).eigenvalues",
+        "expm": "quabla.linalg.funm(a, quabla.exp), for symmetric matrices",
+        "kron": "quabla.kron",
         "lu": "quabla.linalg.solve, det or inv",
         "matmul": "quabla.matmul",
+        "matrix_norm": "quabla.linalg.norm",
         "multi_dot": "quabla.einsum, which chooses the order",
+        "outer": "quabla.outer",
         "svdvals": "svd(a, compute_uv=False)",
+        "trace": "quabla.trace",
+        "vector_norm": "quabla.linalg.norm",
     },
     "quabla.random": {
         "PRNGKey": "quabla.random.key",
@@ -105,10 +125,12 @@ def missing(module: str, name: str, there: list[str]) -> AttributeError:
         name: the attribute.
         there: the names that the module has, among which a misspelt one is looked for.
     """
-    instead = _INSTEAD.get(module, {}).get(name)
-    if instead is None:
+    advice = ""
+    if instead := _INSTEAD.get(module, {}).get(name):
+        advice = f"; use {instead}"
+    else:
         from difflib import get_close_matches
 
-        close = get_close_matches(name, there, 1, 0.75)
-        instead = f"{module}.{close[0]}" if close else None
-    return AttributeError(f"module {module!r} has no attribute {name!r}{f'; use {instead}' if instead else ''}")
+        if close := get_close_matches(name, there, 1, 0.8):
+            advice = f"; did you mean {module}.{close[0]}?"
+    return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")

@@ -102,7 +102,11 @@ class State:
         """
         leaves, treedef = tree.flatten(value)
         if treedef != self.treedef:
-            hint = "; build an array with stack" if self.treedef.num_leaves == 1 and len(leaves) > 1 else ""
+            hint = ""
+            if self.treedef.num_leaves == 1 and len(leaves) > 1:
+                hint = "; quabla.array makes one array of a list"
+            elif len(leaves) == 1 and all(t.ndim == 0 for t in self.types):
+                hint = "; a list that holds arrays is a pytree: give quabla.array(y0) for a state of one array"
             raise TypeError(
                 f"odeint: f must return the structure of y0, {self.treedef}, got {treedef}{hint}{at_function(f)}"
             )

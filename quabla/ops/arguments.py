@@ -109,7 +109,10 @@ def array_list(name: str, arrays: Any) -> list[Value]:
     values = []
     for x in arrays:
         if not is_value(x) and not isinstance(x, np.ndarray):
-            raise TypeError(f"{name}: needs arrays, got {x!r} among them{errors.at_user_line()}")
+            raise TypeError(
+                f"{name}: needs arrays, got {x!r} among them; quabla.array makes one of numbers and arrays"
+                f"{errors.at_user_line()}"
+            )
         values.append(as_value(x))
     if not values:
         raise ValueError(f"{name}: needs at least one array{errors.at_user_line()}")

@@ -86,9 +86,12 @@ class Unknown:
         """
         leaves, treedef = _flatten(value)
         if treedef != self._treedef:
+            hint = ""
+            if treedef is None and all(t.ndim == 0 for t in self._types):
+                hint = "; a list that holds arrays is a pytree, of which quabla.array makes one array"
             raise ValueError(
                 f"{self._name}: {what} has the structure {_structure(treedef)} where {self._what} has "
-                f"{_structure(self._treedef)}{errors.at_user_line()}"
+                f"{_structure(self._treedef)}{hint}{errors.at_user_line()}"
             )
         values = []
         for x, t in zip(leaves, self._types, strict=True):

@@ -244,7 +244,7 @@ def test_carries_and_indices_of_loops(name, engine):
     assert qb.jit(lambda i: qb.cond(i, lambda: 1.0, lambda: 2.0))(zero).item() == 2.0
     with pytest.raises(ValueError, match="the carry is tensor<i64>, but the body returns tensor<f64>"):
         qb.jit(lambda c: qb.fori_loop(0, 4, lambda i, c: c + 0.5, c))(zero)
-    with pytest.raises(ValueError, match="the branches return"):
+    with pytest.raises(ValueError, match="the branches must return the same shapes and dtypes"):
         qb.jit(lambda i: qb.cond(i > 2, lambda: i, lambda: 7.5))(zero)
     with pytest.raises(TypeError, match="rank-0 bool"):
         qb.jit(lambda c: qb.while_loop(lambda c: c, lambda c: c, c))(zero)

@@ -207,7 +207,7 @@ MISTAKES = {
     "a pickled lambda": (lambda: pickle.dumps(jit(lambda x: x)), TypeError, "cannot be pickled.*pickle the function"),
     "NumPy's name": (lambda: qb.concatenate, AttributeError, "'concatenate'; use quabla.concat"),
     "JAX's name": (lambda: qb.random.PRNGKey, AttributeError, "'PRNGKey'; use quabla.random.key"),
-    "a misspelt name": (lambda: qb.linalg.cholsky, AttributeError, "'cholsky'; use quabla.linalg.cholesky"),
+    "a misspelt name": (lambda: qb.linalg.cholsky, AttributeError, "'cholsky'; did you mean quabla.linalg.cholesky"),
     "integers from nothing": (lambda: qb.random.randint(KEY, 3, 5, 5), ValueError, "randint: needs minval < maxval"),
     "integers beyond the dtype": (
         lambda: qb.random.randint(KEY, 3, 0, 2**40, dtype=qb.int32), OverflowError, "randint: .* do not fit",
