@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -12,7 +13,7 @@ from numpy.lib import introspect
 
 from quabla import errors
 from quabla.config import config
-from quabla.runtime.forks import process, warn
+from quabla.runtime.forks import process, warn, watch
 from quabla.tracing import engines
 from quabla.tracing.graph import Graph
 from quabla.tracing.plan import Plan
@@ -122,10 +123,22 @@ class Compilation:
             UnsupportedOperationError: for an op that has no lowering.
         """
         if self._found is None:
+            watch()  # before the lock, which a child process would find held for ever
             with self._lock:
                 if self._found is None:
                     self._found = compiled(self._graph, self._state)
         return self._found
+
+    def get_if_possible(self) -> Any:
+        """The program; None where there is none, which a warning says unless it is for an op that has no lowering."""
+        try:
+            return self.get()
+        except errors.UnsupportedOperationError:
+            return None
+        except errors.QuablaError as e:
+            message = f"{e}. NumPy's kernels run instead"
+            warnings.warn(message, RuntimeWarning, stacklevel=errors.user_stacklevel())
+            return None
 
 
 class CpuEngine:
@@ -171,8 +184,9 @@ class CpuEngine:
                         self._compilation.begin()
                     self.name = "numpy"
                     return plan(arrays)
-                self._prepare_xla_or_stay()
+                self._xla = self._compilation.get_if_possible()
                 if self._xla is None:
+                    self._gain = 0.0
                     return plan(arrays)
         elif mode == "numpy":
             self.name = "numpy"
@@ -187,13 +201,6 @@ class CpuEngine:
         self._settled = settled(self._paid)
         self._plan = plan
         return plan
-
-    def _prepare_xla_or_stay(self) -> None:
-        """Compile; a program that has no lowering stays on the plan."""
-        try:
-            self._make_xla()
-        except errors.UnsupportedOperationError:
-            self._gain = 0.0
 
     def _make_xla(self) -> Any:
         self._xla = self._compilation.get()

@@ -1,4 +1,5 @@
-"""Processes forked from one in which XLA has started: its threads are not there, so that its programs would wait forever."""
+"""Processes forked from one in which XLA has started, or was about to: its threads are not there, so that whoever waits for
+its programs, or for a lock that one of them held, would wait forever."""
 
 from __future__ import annotations
 
@@ -22,13 +23,15 @@ class _Process:
 
     Attributes:
         lost: whether it was forked from one in which XLA had started.
+        watched: whether a fork will be noticed.
         warned: whether it was said that the plan runs instead.
     """
 
-    __slots__ = ("lost", "warned")
+    __slots__ = ("lost", "warned", "watched")
 
     def __init__(self) -> None:
         self.lost = False
+        self.watched = False
         self.warned = False
 
 
@@ -36,8 +39,9 @@ process: Final = _Process()
 
 
 def watch() -> None:
-    """Notice from now on, XLA having started, that the process is forked."""
-    if hasattr(os, "register_at_fork"):
+    """Notice from now on, XLA being about to start, that the process is forked."""
+    if not process.watched and hasattr(os, "register_at_fork"):
+        process.watched = True
         os.register_at_fork(after_in_child=_lose)
 
 

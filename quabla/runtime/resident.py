@@ -22,6 +22,7 @@ from quabla.config import config
 from quabla.ops.into import Into
 from quabla.ops.types import TensorType
 from quabla.runtime.cpu import Compilation, estimate, settled
+from quabla.runtime.forks import process, warn
 from quabla.tracing.chains import Chain, Link, fits
 from quabla.tracing.graph import Graph, TraceTensor
 from quabla.tracing.plan import Plan, execute
@@ -107,12 +108,16 @@ class Resident:
         engine = self._current()
         if engine.name != (wanted := self._wanted(engine.calls)):
             engine = self._engine = self._on(wanted, engine.state(), engine.calls)
-        if engine.calls >= self._begin and engine.name == "numpy" and config.cpu_engine == "auto":
+        if engine.calls >= self._begin and engine.name == "numpy" and config.cpu_engine == "auto" and not process.lost:
             self._compilation.begin()
         return engine.advance([*arrays, *self._captured])
 
     def _wanted(self, calls: int) -> str:
         """The engine of the call after this many."""
+        if process.lost and config.cpu_engine != "numpy":
+            if config.cpu_engine == "xla":
+                warn()
+            return "numpy"
         if config.cpu_engine == "auto":
             return "numpy" if calls < self._from_call else "xla"
         return config.cpu_engine
@@ -120,14 +125,10 @@ class Resident:
     def _on(self, name: str, arrays: list[Any], calls: int) -> Engine:
         """An engine with this state, which may be written over."""
         if name == "xla":
-            try:
-                step = self._compilation.get()
-            except errors.UnsupportedOperationError:
-                if config.cpu_engine == "xla":
-                    raise
-                self._begin = self._from_call = np.inf
-            else:
+            step = self._compilation.get() if config.cpu_engine == "xla" else self._compilation.get_if_possible()
+            if step is not None:
                 return OnXla(step, self._count, arrays, calls)
+            self._begin = self._from_call = np.inf
         return OnPlan(self._plan, arrays, calls)
 
 

@@ -98,15 +98,15 @@ def has_exact_arithmetic() -> bool:
 def _ready() -> _Client:
     """The process's client, made by the first caller."""
     global _client
+    if forks.process.lost:
+        raise errors.QuablaError(forks.LOST)
     client = _client
     if client is None:
+        forks.watch()  # before the lock, which a child process would find held for ever
         with _lock:
             client = _client
             if client is None:
                 client = _client = _Client()
-                forks.watch()
-    if forks.process.lost:
-        raise errors.QuablaError(forks.LOST)
     return client
 
 

@@ -264,7 +264,8 @@ class _Code:
             total, *rest = self.numbers(x)
             for term in rest:
                 total = self._assigned(form.format(total, term))
-            return [total]
+            # NumPy's sum of negative zeros is 0.0, but for a single one.
+            return [self._assigned(f"0.0 + {total}") if rest and n.op is SUM else total]
         if isinstance(kernel, np.ufunc) or kernel is np.where:
             form = _EXPRESSIONS.get(kernel)
             floats = n.operands[1:] if kernel is np.where else n.operands

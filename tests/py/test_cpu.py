@@ -65,13 +65,18 @@ def test_a_long_compilation_runs_beside_the_plan(monkeypatch):
         assert threads[0] is not threading.main_thread()
 
 
-def test_what_fails_in_the_background_is_raised_where_the_program_is_needed(monkeypatch):
+@pytest.mark.parametrize(("cost", "before"), [(3.0, 2), (10.0, 19)], ids=["waited for", "in the background"])
+def test_a_program_that_xla_cannot_compile_stays_on_the_plan_with_a_warning(cost, before, monkeypatch):
     def compiled(graph, state):
-        raise errors.QuablaError("no")
+        raise errors.QuablaError("XLA cannot compile the program: too large")
 
-    engine = engine_with(monkeypatch, 10.0, compiled)
-    assert names(engine, 19) == ["numpy"] * 19
-    with pytest.raises(errors.QuablaError, match="no"):
+    engine = engine_with(monkeypatch, cost, compiled)
+    assert names(engine, before) == ["numpy"] * before
+    with pytest.warns(RuntimeWarning, match=r"too large. NumPy's kernels run instead"):
+        assert names(engine, 1) == ["numpy"]
+    assert names(engine, 5) == ["numpy"] * 5
+    monkeypatch.setattr(qb.config, "cpu_engine", "xla")
+    with pytest.raises(errors.QuablaError, match="too large"):
         engine([X])
 
 

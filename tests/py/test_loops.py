@@ -38,6 +38,12 @@ def same_bits(plan, python):
             np.testing.assert_array_equal(np.signbit(a) & ~np.isnan(a), np.signbit(b) & ~np.isnan(b))
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (1, 2), (7,)])
+def test_sums_of_negative_zeros(shape, monkeypatch):
+    f = lambda x: qb.fori_loop(0, 3, lambda i, c: (-(c[0] * c[0]), qb.sum(c[0])), (x, qb.array(1.0)))  # noqa: E731
+    same_bits(*both(monkeypatch, f, np.full(shape, -0.0)))
+
+
 OPS = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,

@@ -543,12 +543,17 @@ qb.config.cpu_engine = "xla"
 old = qb.jit(lambda x: qb.sum(x @ x))
 x = qb.ones((300, 300))
 old(x)
+trainer = qb.optim.Trainer(lambda p: qb.sum(p * p), qb.ones(3), qb.optim.SGD(0.25))
+trainer.step()
 if os.fork() == 0:
     signal.alarm(60)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         new = qb.jit(lambda x: qb.sum(x + x))
         print(old(x).item(), new(x).item(), len(told), "spawn" in str(told[0].message), flush=True)
+        before = trainer.engine
+        trainer.step()
+        print(before, trainer.engine, trainer.params.tolist(), flush=True)
     os._exit(0)
 print(os.waitpid(-1, 0)[1])
 """
@@ -557,7 +562,7 @@ print(os.waitpid(-1, 0)[1])
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="the system has no fork")
 def test_programs_run_in_a_process_forked_after_xla_has_started():
     run = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120, check=True)
-    assert run.stdout.split("\n")[:2] == ["27000000.0 180000.0 1 True", "0"]
+    assert run.stdout.split("\n")[:3] == ["27000000.0 180000.0 1 True", "xla numpy [0.25, 0.25, 0.25]", "0"]
 
 
 # ---- samples -------------------------------------------------------------------------------------------------------------
