@@ -1,5 +1,7 @@
-"""Processes forked from one in which XLA has started, or was about to: its threads are not there, so that whoever waits for
-its programs, or for a lock that one of them held, would wait forever."""
+"""Processes forked from one in which XLA has started, or was about to.
+
+XLA's threads are not there: whoever waits for its programs, or for a lock that one of them held, would wait forever.
+"""
 
 from __future__ import annotations
 
