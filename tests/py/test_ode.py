@@ -385,7 +385,13 @@ def test_spans_that_are_no_pairs_are_refused(span):
     ("error", "message", "f", "y0"),
     [
         (TypeError, "expected a function", 3, 1.0),
-        (TypeError, "f must return the structure of y0, .*; build an array with stack", lambda y, t: [y[0], y[1]], [1.0, 2.0]),
+        (TypeError, "f must return the structure of y0, .*; quabla.array makes one array of a list", lambda y, t: [y[0], y[1]], [1.0, 2.0]),
+        (
+            TypeError,
+            r"f must return the structure of y0, .*; a list that holds arrays is a pytree: give quabla.array\(y0\)",
+            lambda y, t: qb.stack([y[1], -y[0]]),
+            [qb.array(1.0), 2.0],
+        ),
         (TypeError, "f must return the structure of y0", lambda y, t: y["q"], {"q": 1.0}),
         (TypeError, "f must return the structure of y0", lambda y, t: None, 1.0),
         (TypeError, "f must return arrays, got 'text' of type str", lambda y, t: "text", 1.0),
