@@ -1,7 +1,4 @@
-"""The ops that only move data: reshape, broadcast, transpose, concat, pad, tril, triu.
-
-The names of ``quabla.ops.casting`` are here too.
-"""
+"""The ops that only move data, from reshape to triu, and the names of ``quabla.ops.casting``."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Compilation:
             self._thread.start()
 
     def _compile_ahead(self) -> None:
-        with suppress(errors.QuablaError):  # get compiles again, and raises it where somebody waits
+        with suppress(errors.QuablaError):  # get compiles again, and says so where somebody waits
             self.get()
 
     def get(self) -> Any:

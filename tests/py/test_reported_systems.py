@@ -541,8 +541,7 @@ import os, signal, warnings
 import quabla as qb
 qb.config.cpu_engine = "xla"
 old = qb.jit(lambda x: qb.sum(x @ x))
-x = qb.ones((300, 300))
-old(x)
+x = qb.ones((300, 300)); old(x)
 trainer = qb.optim.Trainer(lambda p: qb.sum(p * p), qb.ones(3), qb.optim.SGD(0.25))
 trainer.step()
 if os.fork() == 0:
@@ -551,9 +550,7 @@ if os.fork() == 0:
         warnings.simplefilter("always")
         new = qb.jit(lambda x: qb.sum(x + x))
         print(old(x).item(), new(x).item(), len(told), "spawn" in str(told[0].message), flush=True)
-        before = trainer.engine
-        trainer.step()
-        print(before, trainer.engine, trainer.params.tolist(), flush=True)
+        print(trainer.engine, trainer.step(), trainer.engine, trainer.params.tolist(), flush=True)
     os._exit(0)
 print(os.waitpid(-1, 0)[1])
 """
@@ -562,7 +559,7 @@ print(os.waitpid(-1, 0)[1])
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="the system has no fork")
 def test_programs_run_in_a_process_forked_after_xla_has_started():
     run = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120, check=True)
-    assert run.stdout.split("\n")[:3] == ["27000000.0 180000.0 1 True", "xla numpy [0.25, 0.25, 0.25]", "0"]
+    assert run.stdout.split("\n")[:3] == ["27000000.0 180000.0 1 True", "xla None numpy [0.25, 0.25, 0.25]", "0"]
 
 
 # ---- samples -------------------------------------------------------------------------------------------------------------
@@ -575,8 +572,7 @@ def test_integers_are_as_likely_as_each_other_and_the_same_when_traced():
     assert len(counts) == 7
     assert np.sum((counts - 10_000.0) ** 2 / 10_000.0) < 22.5  # chi-squared with 6 degrees of freedom, 0.1 %
     assert jit(lambda k: qb.random.randint(k, 10, -3, 4))(KEY).tolist() == drawn[:10].tolist()
-    keys = qb.random.keys(KEY, 4)
-    lanes = qb.vmap(lambda k: qb.random.randint(k, (3,), 0, 1000))(keys)
+    lanes = qb.vmap(lambda k: qb.random.randint(k, (3,), 0, 1000))(keys := qb.random.keys(KEY, 4))
     assert lanes.tolist() == qb.random.randint(keys, (3,), 0, 1000).tolist()
 
 
